@@ -1,21 +1,18 @@
 """Do the intervals of a mean cost and of the balanced error hold, however rare mistakes are?
 
-    python -m benchmarks.claims.coverage_costs --draws 2000 --seed 0
-
-Each row is a mistake of one kind, or none, by chances that are known. Printed: coverage of 95 %
+Each row is a mistake of one kind, or none, by chances that are known. Told: coverage of 95 %
 intervals and their mean width. Of costs, ``cost`` is what is quoted, ``t`` a t interval of the same
 rows.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-
 import numpy as np
 
 from amlb_ext.stats.bounded_mean import balanced_interval, cost_interval, t_interval
 from amlb_ext.stats.error_estimate import ErrorEstimate
+from benchmarks.studies.engine import OneStream, Rows, Study, flat_rows, grid
+from benchmarks.studies.page import summarize_means
 
 ROWS = (50, 100, 300, 1000)
 #: Costs of mistakes, and the chance of each.
@@ -49,48 +46,57 @@ def draw_costs(
     return np.array([0.0, *costs])[kind]
 
 
-def line(name: str, estimates: list[ErrorEstimate], true: float) -> str:
-    """Return the coverage and the mean width of some intervals."""
-    known = [each for each in estimates if each.has_interval]
-    covered = [each.low <= true <= each.high for each in known]
-    width = np.mean([each.high - each.low for each in known])
-    return f"{name} {np.mean(covered):.3f} (width {width:.3f})"
+def judge(name: str, estimates: list[ErrorEstimate], true: float, **labels) -> Rows:
+    """Return of each interval whether it covers the truth, and its width."""
+    rows: Rows = []
+    for each in estimates:
+        if each.has_interval:
+            covered = each.low <= true <= each.high
+            figures = {name: covered, f"{name}, width": each.high - each.low}
+            rows += flat_rows(figures, "figure", **labels)
+    return rows
 
 
-def lines(draws: int, rng: np.random.Generator) -> Iterator[str]:
-    """Yield a line for each population."""
+def judge_costs(settings: OneStream, *, populations: str) -> Rows:
+    """Return what is found on all populations."""
+    rng = np.random.default_rng(settings.seed)
+    rows: Rows = []
     for costs, chances in COSTS:
         true = float(np.dot(costs, chances))
+        matrix = np.array([0.0, *costs])
         for n in ROWS:
-            samples = [draw_costs(costs, chances, n, rng) for _ in range(draws)]
-            matrix = np.array([0.0, *costs])
+            labels = {"population": f"costs {costs}, chances {chances}", "rows": n}
+            samples = [
+                draw_costs(costs, chances, n, rng) for _ in range(settings.draws)
+            ]
             of_costs = [cost_interval(sample, matrix) for sample in samples]
             of_t = [t_interval(sample, bound=max(costs)) for sample in samples]
-            told = f"{line('cost', of_costs, true)}, {line('t', of_t, true)}"
-            yield f"costs {costs}, chances {chances}, {n} rows: {told}"
-    for rows, chances in CLASSES:
-        true = float(np.mean(chances))
-        classes = np.repeat(np.arange(len(rows)), rows)
+            rows += judge("cost", of_costs, true, **labels)
+            rows += judge("t", of_t, true, **labels)
+    for sizes, chances in CLASSES:
+        classes = np.repeat(np.arange(len(sizes)), sizes)
         wrong = np.array(chances)[classes]
-        names = [str(code) for code in range(len(rows))]
+        names = [str(code) for code in range(len(sizes))]
         estimates = [
             balanced_interval(
                 (rng.random(len(wrong)) < wrong) * 1.0, classes, names=names
             )
-            for _ in range(draws)
+            for _ in range(settings.draws)
         ]
-        yield f"classes {rows}, wrong {chances}: {line('balanced', estimates, true)}"
+        labels = {"population": f"classes {sizes}, wrong {chances}", "rows": sum(sizes)}
+        rows += judge("balanced", estimates, float(np.mean(chances)), **labels)
+    return rows
 
 
-def main() -> None:
-    """Print the lines."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    for text in lines(arguments.draws, np.random.default_rng(arguments.seed)):
-        print(text)
-
-
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="coverage-costs",
+        title="Whether intervals of a mean cost and of the balanced error hold",
+        group="claims",
+        settings=OneStream(draws=2000),
+        cells=grid(populations=("all",)),
+        compute=judge_costs,
+        summarize=summarize_means("population", "rows"),
+        small={"draws": 3},
+    ),
+)

@@ -1,23 +1,19 @@
 """Do intervals hold where errors have tails, and what do the claims find and get wrong?
 
-    python -m benchmarks.claims.coverage_tails --draws 300 --seed 0
-    python -m benchmarks.claims.coverage_tails --draws 300 --seed 0 --tables FOLDER
-
 Each population is known: samples of n rows are drawn from it, and every interval is held against
 the population's mean. Simulated ones are regressions with noise of a t distribution with 3 degrees,
 with 1 % of the rows contaminated, and with a linear F that extrapolates where 1 % of the rows lie
-six times as far out. With ``--tables`` (a folder of the files that
+six times as far out. With ``--data`` (a folder of the files that
 ``benchmarks/studies/composition.yaml`` names) a linear F, its re-fits and the candidates are fitted
 on 3,000 rows, and up to 12,000 others are the population.
 
-Printed, for each population and n: coverage of 95 % intervals without and with the cap, over all
+Told, for each population and n: coverage of 95 % intervals without and with the cap, over all
 rows and where F fails (where its weights are worth 50 rows): mean over models / least / most.
 Then power and false claims, beside a paired t test on all rows with Holm's adjustment: *any* is a
 candidate that is truly better overall or where F fails, found by either question; draws with a
 false claim are those of both questions. The estimand is the capped loss, for the t test as well.
 """
 
-import argparse
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +23,6 @@ import pandas as pd
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import settle_rule
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.hardening.weights import Region
@@ -38,13 +33,31 @@ from amlb_ext.stats.contrasts import ComparedUnits, choose_weighting, mean_contr
 from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.task_rows import refit_baseline
+from benchmarks.studies.encoded import EncodedTask
+from benchmarks.studies.engine import OneStream, Study, flat_rows, grid
 from benchmarks.studies.fidelity.protocol import load_table, read_protocol
+from benchmarks.studies.page import summarize_means
 
 SIZES = (300, 1000)
 SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000
 SIMULATIONS = ("t3", "contaminated", "extrapolates")
 PROTOCOL = Path(__file__).parents[2] / "benchmarks/studies/composition.yaml"
 TABLES = tuple(read_protocol(PROTOCOL).tables)
+
+
+class TailSettings(OneStream):
+    """What the study of tails may be told.
+
+    Attributes
+    ----------
+    draws : int
+        Of each population and number of rows.
+    tables : tuple of str
+        Those of ``--data``.
+    seed : int
+    """
+
+    tables: tuple[str, ...] = TABLES
 
 
 @dataclass
@@ -102,22 +115,14 @@ def from_table(name, folder, seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(task.target))
     train, rest = order[:TRAIN], order[TRAIN : TRAIN + MOST]
-    encoder = Encoder(task.columns).fit(task.features.iloc[train])
-    scale = TargetEncoder(task.kind, task.labels, task.target.iloc[train])
-    Z, y = (
-        encoder.transform(task.features.iloc[train]),
-        scale.transform(task.target.iloc[train]),
-    )
-    Z1, y1 = (
-        encoder.transform(task.features.iloc[rest]),
-        scale.transform(task.target.iloc[rest]),
-    )
+    encoded = EncodedTask(task, train)
+    (Z, y), (Z1, y1) = encoded.rows(train), encoded.rows(rest)
     spec = parse_model(BaselineConfig(model="ridge"), task.kind)
-    shape = (task.kind, scale.n_classes, encoder.n_categorical_)
+    shape = encoded.shape
     F = EstimatorBaseline(spec, *shape).fit(Z, y, seed)
     twins, _ = refit_baseline(F, Z, y, refits=5, seed=seed, key=(name,))
     zoo, _ = fit_zoo(candidate_zoo(task.kind), *shape, Z, y, seed)
-    parts = cross_folds(y, scale.n_classes, 5, seed)
+    parts = cross_folds(y, encoded.scale.n_classes, 5, seed)
     held_out, _ = EstimatorBaseline(spec, *shape).cross_fit(
         Z, y, np.arange(TRAIN), parts, seed
     )
@@ -186,87 +191,78 @@ def draw_sample(population, n, rng):
     return list(records.values())
 
 
-def summarize(population, n, records):
-    """Return a row of each table that is printed."""
+def judge_records(records):
+    """Return coverage, power and false claims of all draws of a population, nested."""
     table = pd.DataFrame(records)
-    covered = {"population": population.name, "n": n}
+    found = {}
     for question in (OVERALL, REGION):
         for kind in ("raw", "capped"):
             by_model = table.groupby("model")[f"{kind} {question}"].mean()
-            covered[f"{question}, {kind}"] = (
-                f"{by_model.mean():.3f} / {by_model.min():.2f} / {by_model.max():.2f}"
-            )
+            found[f"{question}, {kind}"] = {
+                "mean": by_model.mean(),
+                "least": by_model.min(),
+                "most": by_model.max(),
+            }
     is_gain = {q: table[f"truth {q}"] < -1e-9 for q in (OVERALL, REGION)}
     is_shown = {q: table[f"verdict {q}"] == "better" for q in (OVERALL, REGION)}
-    is_worse = {q: table[f"verdict {q}"] == "worse" for q in (OVERALL, REGION)}
     is_false = pd.Series(False, index=table.index)
+    is_found = pd.Series(False, index=table.index)
     for q in (OVERALL, REGION):
-        is_false |= (is_shown[q] & ~is_gain[q]) | (is_worse[q] & is_gain[q])
+        is_worse = table[f"verdict {q}"] == "worse"
+        is_false |= (is_shown[q] & ~is_gain[q]) | (is_worse & is_gain[q])
+        is_found |= is_gain[q] & is_shown[q]
     any_gain = is_gain[OVERALL] | is_gain[REGION]
-    any_shown = (is_gain[OVERALL] & is_shown[OVERALL]) | (
-        is_gain[REGION] & is_shown[REGION]
-    )
-    found = {"population": population.name, "n": n}
-    found["t test"] = table.loc[any_gain, "t test"].mean()
-    found["overall"] = (
-        table.loc[is_gain[OVERALL], f"verdict {OVERALL}"].eq("better").mean()
-    )
-    found["where F fails"] = (
-        table.loc[is_gain[REGION], f"verdict {REGION}"].eq("better").mean()
-    )
-    found["any"] = any_shown[any_gain].mean()
-    by_draw = table.assign(false=is_false).groupby("draw")["false"].max()
-    found["draws with a false claim"] = by_draw.mean()
-    t_false = table.assign(false=table["t test"] & ~is_gain[OVERALL])
-    found["the same, t test"] = t_false.groupby("draw")["false"].max().mean()
-    return covered, found
+    t_false = table["t test"] & ~is_gain[OVERALL]
+    shares = {
+        "t test": table.loc[any_gain, "t test"].mean(),
+        "overall": is_shown[OVERALL][is_gain[OVERALL]].mean(),
+        "where F fails": is_shown[REGION][is_gain[REGION]].mean(),
+        "any": is_found[any_gain].mean(),
+        "draws with a false claim": is_false.groupby(table["draw"]).max().mean(),
+        "the same, t test": t_false.groupby(table["draw"]).max().mean(),
+    }
+    return found | {name: {"share": share} for name, share in shares.items()}
 
 
-def populations(arguments, rng):
-    """Yield the populations, one after the other."""
-    if not arguments.tables:
+def load_populations(_, settings, folder):
+    """Return the populations, and the stream that samples of them are drawn from."""
+    rng = np.random.default_rng(settings.seed)
+    if folder is None:
         # all of them before any sample is drawn
-        yield from [simulated(name, rng) for name in SIMULATIONS]
-        return
-    for name in arguments.only:
-        seed = arguments.seed + TABLES.index(name)
-        yield from_table(name, arguments.tables, seed)
+        return [simulated(name, rng) for name in SIMULATIONS], rng
+    tables = [
+        from_table(name, folder, settings.seed + TABLES.index(name))
+        for name in settings.tables
+    ]
+    return tables, rng
 
 
-def main():
-    """Draw, and print both tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--tables", type=Path, help="folder of the tables of composition.yaml"
-    )
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        default=TABLES,
-        choices=TABLES,
-        help="tables (default: all)",
-    )
-    arguments = parser.parse_args()
-    rng = np.random.default_rng(arguments.seed)
-    coverage, power = [], []
-    for population in populations(arguments, rng):
+def judge_populations(settings, loaded, *, populations):
+    """Return what is found on all populations."""
+    drawn_from, rng = loaded
+    rows = []
+    for population in drawn_from:
         for n in SIZES:
             records = []
-            for draw in range(arguments.draws):
+            for draw in range(settings.draws):
                 for record in draw_sample(population, n, rng):
                     records.append({"draw": draw, **record})
-            covered, found = summarize(population, n, records)
-            coverage.append(covered)
-            power.append(found)
-            print(covered, found, flush=True)
-    error = np.sqrt(0.95 * 0.05 / arguments.draws)
-    print(f"\nCoverage, mean over models / least / most; ± {error:.3f} for one model")
-    print(pd.DataFrame(coverage).to_string(index=False))
-    print("\nGains found and false claims, shares")
-    print(pd.DataFrame(power).round(3).to_string(index=False))
+            labels = {"population": population.name, "n": n}
+            rows += flat_rows(judge_records(records), "figure", "over models", **labels)
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="coverage-tails",
+        title="Whether intervals hold where errors have tails, and what claims find and get wrong",
+        group="claims",
+        settings=TailSettings(draws=300),
+        cells=grid(populations=("all",)),
+        load=load_populations,
+        names="populations",
+        compute=judge_populations,
+        summarize=summarize_means("population", "n", "figure", columns="over models"),
+        small={"draws": 2},
+    ),
+)

@@ -1,7 +1,5 @@
 """How often does a candidate pass ``gate --need not-worse`` that is worse by just the margin?
 
-    python -m benchmarks.claims.gate_margin --draws 2000 --seed 90000
-
 Losses are drawn, and no model is fitted; the true ratio of mean losses is 1 + margin, and by the
 interval's level the gate should open in 2.5 % of the draws.
 
@@ -11,18 +9,15 @@ same rows    Brier losses of F, times an independent lognormal factor of mean 1 
              0.5: differences are large where losses are, and skewed towards worse, the side on
              which a t interval is too short; a hard case
 same rows, squared   the same of squared normal errors
-
-Reported: the share of draws that pass, with its binomial standard error.
 """
-
-import argparse
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import markdown_table
 from amlb_ext.gate.checks import check_gate
 from amlb_ext.stats.contrasts import ComparedUnits, compare_candidate
+from benchmarks.studies.engine import OneStream, Study, grid
+from benchmarks.studies.page import summarize_means
 
 ROWS = (50, 200, 1000)
 MARGINS = (0.02, 0.05, 0.2)
@@ -66,32 +61,23 @@ def contrast(kind, n, margin, rng):
     }
 
 
-def share_that_passes(draws, margin):
-    """Return the share of draws in which the gate opens."""
+def ask_gate(settings, *, losses, rows, margin):
+    """Return of each draw whether the gate opens."""
+    rng = np.random.default_rng([settings.seed, rows, MARGINS.index(margin)])
+    draws = [contrast(losses, rows, margin, rng) for _ in range(settings.draws)]
     gate = check_gate(pd.DataFrame(draws), need="not-worse", margin=margin)
-    return float(np.mean([check.outcome == "met" for check in gate.checks]))
+    return [{"value": float(check.outcome == "met")} for check in gate.checks]
 
 
-def main():
-    """Print the shares as a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=90000)
-    arguments = parser.parse_args()
-    rows = []
-    for kind in KINDS:
-        for n in ROWS:
-            shares = []
-            for number, margin in enumerate(MARGINS):
-                rng = np.random.default_rng([arguments.seed, n, number])
-                draws = [contrast(kind, n, margin, rng) for _ in range(arguments.draws)]
-                share = share_that_passes(draws, margin)
-                error = np.sqrt(share * (1 - share) / arguments.draws)
-                shares.append(f"{100 * share:.1f} ± {100 * error:.1f}")
-            rows.append([kind, str(n), *shares])
-    headers = ["loss", "rows", *(f"margin {100 * m:.0f} %" for m in MARGINS)]
-    print(markdown_table(headers, rows))
-
-
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="gate-margin",
+        title="How often the gate opens to a candidate that is worse by just the margin",
+        group="claims",
+        settings=OneStream(draws=2000, seed=90_000),
+        cells=grid(losses=KINDS, rows=ROWS, margin=MARGINS),
+        compute=ask_gate,
+        summarize=summarize_means("losses", "rows", columns="margin"),
+        small={"draws": 3},
+    ),
+)

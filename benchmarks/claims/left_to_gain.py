@@ -22,7 +22,6 @@ from amlb_ext.core.files import write_text
 from amlb_ext.core.unit import F
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
 from amlb_ext.hardening.split import split_task
 from amlb_ext.models.registry import resolve_model
@@ -31,6 +30,7 @@ from amlb_ext.report.results_task import ReadPredictions, judge_predictions
 from amlb_ext.sources import open_specs
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import NOTHING_LEFT
+from benchmarks.studies.encoded import EncodedTask
 
 #: What stands between them in the page is written here.
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
@@ -67,26 +67,19 @@ def predict_out_of_fold(task):
     specification = resolve_model(BaselineConfig(), task.kind)
     read = ReadPredictions(folds=list(range(len(task.folds))))
     for number, fold in enumerate(task.folds):
-        train, test = (
-            task.features.iloc[rows].reset_index(drop=True)
-            for rows in (fold.train, fold.test)
-        )
-        encoder = Encoder(task.columns).fit(train)
-        Z = encoder.transform(train)
-        target = task.target.iloc[fold.train].reset_index(drop=True)
-        scale = TargetEncoder(task.kind, task.labels, target)
-        y, n_classes = scale.transform(target), len(task.labels)
-        n_categorical = len(encoder.categorical_)
-        own = EstimatorBaseline(specification, task.kind, n_classes, n_categorical)
+        encoded = EncodedTask(task, fold.train)
+        (Z, y), scale = encoded.rows(fold.train), encoded.scale
+        kind, n_classes, n_categorical = encoded.shape
+        own = EstimatorBaseline(specification, kind, n_classes, n_categorical)
         candidates = candidates_beside(
-            specification, task.kind, train_rows=len(train), n_classes=n_classes
+            specification, kind, train_rows=len(y), n_classes=n_classes
         )
         fitted, failed = fit_zoo(
-            candidates, task.kind, n_classes, n_categorical, Z, y, number, most=None
+            candidates, kind, n_classes, n_categorical, Z, y, number, most=None
         )
         for name, why in failed.items():
             print(f"  fold {number}: {name} is left out: {why}")
-        test_rows = encoder.transform(test)
+        test_rows, _ = encoded.rows(fold.test)
         for name, model in {F: own.fit(Z, y, number), **fitted}.items():
             f = model.predict(test_rows)
             if not task.labels:

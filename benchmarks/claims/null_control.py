@@ -1,37 +1,33 @@
 """Does F, fitted again, pass for a better model? The rates of the null control.
 
-    python -m benchmarks.claims.null_control --draws 200 --seed 20000
-
 Each draw simulates a binary and a regression problem (600 training rows, 300 test rows, 8
 columns, a non-linear truth, noise that is larger in one region), fits F of three families, settles
 the rule K on F's out-of-fold output, and learns the region weights P(bad | x), all with the
 project's own code. F is then fitted again in several *designs*: on which rows a re-fit is fitted.
 ``project`` is without one of five parts each, as in a suite's own cross-fitting; ``random80`` on
 random 80 %, as re-fits beyond those are, and every candidate.
-Reported per design and number of re-fits R, over draws, with binomial standard errors:
+Told per design and number of re-fits R, over draws:
 
 flag    ``null_check`` fails: the twins seem to beat F. A false alarm on ``all`` and ``region``; on
         ``bad`` rows, which F's realised errors chose, an alarm that should be raised
 alone   one more re-fit of the design, as a candidate, is significantly better than F (p < .05,
         the error of its fit left out); ``either`` counts worse as well
-verdict what ``contrasts(..., null=twins)`` calls that candidate
+better, worse   ``contrasts(..., null=twins)`` calls that candidate so
+shift   by how many percent re-fits change F's mean loss: below 0 they are better than F
 
-``all`` weighs the test rows alike, ``region`` by P(bad | x). ``--shift`` adds by how many percent
-re-fits change F's mean loss, with its standard error over draws: below 0 they are better than F.
-With ``--folds 5`` the training rows of the folds overlap, as in a suite, and results are pooled.
+``all`` weighs the test rows alike, ``region`` by P(bad | x). With ``folds=5`` the training rows of
+the folds overlap, as in a suite, and results are pooled.
 """
 
-import argparse
-from collections import Counter
+import itertools
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
+from pydantic import Field
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
-from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.core.unit import ROW
@@ -45,6 +41,8 @@ from amlb_ext.stats.contrasts import ComparedUnits, mean_contrast
 from amlb_ext.stats.weighted_mean import p_value
 from amlb_ext.validity.ranking_measures import measure_null
 from amlb_ext.validity.task_rows import refit_rows
+from benchmarks.studies.engine import Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import summarize_means
 
 TRAIN, TEST, COLUMNS = 600, 300, 8
 FAMILIES = {
@@ -56,8 +54,25 @@ FAMILIES = {
 RULES = {Kind.BINARY: ("band", "wrong"), Kind.REGRESSION: ("absolute",)}
 
 
-#: On which rows F is fitted again.
-DESIGNS = ("project", "random80")
+class NullSettings(Seeded):
+    """What the study of the null control may be told.
+
+    Attributes
+    ----------
+    draws : int
+    folds : int
+    refits : tuple of int
+        R.
+    designs : tuple of str
+        On which rows F is fitted again.
+    families : tuple of str
+    seed : int
+    """
+
+    folds: int = Field(1, ge=1)
+    refits: tuple[int, ...] = (3,)
+    designs: tuple[Literal["project", "random80"], ...] = ("project",)
+    families: tuple[Literal["linear", "forest", "boosting"], ...] = tuple(FAMILIES)
 
 
 def problem(kind, folds, rng):
@@ -77,52 +92,43 @@ def problem(kind, folds, rng):
     return Z, y, fold
 
 
-def one_draw(seed, draw, folds, designs, families, refits):
-    """Return the records of one draw."""
-    records = []
-    with threadpool_limits(1):
-        for kind in RULES:
-            Z, y, fold = problem(
-                kind, folds, random_stream(seed, draw, "problem", kind.value)
-            )
-            for family in families:
-                key = (seed, draw, kind.value, family)
-                scored = [_fold(Z, y, fold, k, kind, family, designs, max(refits), key)
-                          for k in range(folds)]  # fmt: skip
-                pooled = pd.concat(scored, ignore_index=True)
-                for rule in RULES[kind]:
-                    places = {"all": np.ones(len(pooled)), "region": pooled.get(f"w {rule}"),
-                              "bad": pooled[f"bad {rule}"].to_numpy(float)}  # fmt: skip
-                    about = {"draw": draw, "task": f"{kind.value} {rule}", "F": family}
-                    records += [
-                        about
-                        | {"where": where, "design": design, "R": number, **record}
-                        for where, weight in places.items()
-                        for design in designs
-                        for number in refits
-                        if weight is not None
-                        and (
-                            record := _judged(
-                                pooled, design, np.asarray(weight), number
-                            )
-                        )
-                    ]
-    return records
+def judge_refits(settings, *, draw, kind, F):
+    """Return, by rule, place, design and number of re-fits, what is said of re-fits of F."""
+    rng = random_stream(settings.seed, draw, "problem", kind)
+    Z, y, fold = problem(Kind(kind), settings.folds, rng)
+    key = (settings.seed, draw, kind, F)
+    scored = [_fold(Z, y, fold, k, settings, key) for k in range(settings.folds)]
+    pooled = pd.concat(scored, ignore_index=True)
+    rows = []
+    for rule in RULES[Kind(kind)]:
+        places = {
+            "all": np.ones(len(pooled)),
+            "region": pooled.get(f"w {rule}"),
+            "bad": pooled[f"bad {rule}"].to_numpy(float),
+        }
+        for where, design, number in itertools.product(
+            places, settings.designs, settings.refits
+        ):
+            if places[where] is not None:
+                weight = np.asarray(places[where])
+                figures = _judged(pooled, design, weight, number)
+                labels = {"rule": rule, "where": where, "design": design, "R": number}
+                rows += flat_rows(figures, "figure", **labels)
+    return rows
 
 
-def _fold(Z, y, fold, k, kind, family, designs, refits, key):
+def _fold(Z, y, fold, k, settings, key):
     """Return losses, weights and bad flags of the test rows of one fold."""
+    kind, refits = Kind(key[2]), max(settings.refits)
     here = fold == k
     Z, Z_test, y, y_test = Z[~here], Z[here], y[~here], y[here]
     low, span = Z.min(axis=0), np.ptp(Z, axis=0)
-    Z, Z_test = (
-        (Z - low) / span,
-        (Z_test - low) / span,
-    )  # as the encoder does: penalties bite
+    # as the encoder does: penalties bite
+    Z, Z_test = (Z - low) / span, (Z_test - low) / span
     classes = 2 if kind is Kind.BINARY else 0
     if not classes:
         y, y_test = (y - y.min()) / np.ptp(y), (y_test - y.min()) / np.ptp(y)
-    name, params = FAMILIES[family]
+    name, params = FAMILIES[key[3]]
     spec = resolve_model(BaselineConfig(model=name, params=params), kind)
     own = derive_seed(*key, k, "fit") % 2**31
     F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
@@ -148,25 +154,20 @@ def _fold(Z, y, fold, k, kind, family, designs, refits, key):
                 Z, rule.select(rule.hardness(y[:, None], out[:, None]))
             )
             table[f"w {rule_name}"] = region.weights(Z_test)
-    for design in designs:
-        for number in range(refits + 1):  # the last is the candidate
-            rng = random_stream(*key, k, design, number)
-            if design == "project" and number < min(
-                refits, PARTS
-            ):  # they come with the suite
-                table[f"{design} {number}"] = row_losses.row_loss(
-                    y_test, fits[number].predict(Z_test)
-                )
-                continue
-            rows = refit_rows(y, classes, rng)
+    for design in settings.designs:
+        for number in range(refits + 1):
             twin = EstimatorBaseline(spec, kind, classes, 0)
-            twin.fit(
-                Z[rows], y[rows], derive_seed(*key, k, design, number, "fit") % 2**31
-            )
-            table[f"{design} {number}"] = row_losses.row_loss(
-                y_test, twin.predict(Z_test)
-            )
-        table[f"{design} candidate"] = table.pop(f"{design} {refits}")
+            # they come with the suite
+            if design == "project" and number < min(refits, PARTS):
+                twin = fits[number]
+            else:
+                rows = refit_rows(y, classes, random_stream(*key, k, design, number))
+                own = derive_seed(*key, k, design, number, "fit") % 2**31
+                twin.fit(Z[rows], y[rows], own)
+            # the last is the candidate
+            name = "candidate" if number == refits else number
+            loss = row_losses.row_loss(y_test, twin.predict(Z_test))
+            table[f"{design} {name}"] = loss
     return pd.DataFrame(table)
 
 
@@ -185,78 +186,35 @@ def _judged(pooled, design, weight, refits):
         unit=ROW,
     )
     if check.value is None:
-        return None
+        return {}
     alone = mean_contrast(candidate, loss, weight, rows)
     answers = answer_questions(
         pd.DataFrame({"again": candidate}),
         ComparedUnits(loss_f=loss, weights=weight, clusters=rows, refits=twins),
         smallest=0.0,
     ).set_index("question")
+    is_significant = p_value(alone) < 0.05
+    verdict = answers.loc[REGION, "verdict"]
+    change = np.average(twins.mean(axis=1) - loss, weights=weight)
     return {
         "flag": not check.passed,
-        "t": check.value,
-        "alone": bool(p_value(alone) < 0.05 and alone.point < 0),
-        "either": bool(p_value(alone) < 0.05),
-        "verdict": answers.loc[REGION, "verdict"],
-        "point": float(np.average(twins.mean(axis=1) - loss, weights=weight)),
-        "level": float(np.average(loss, weights=weight)),
+        "alone": is_significant and alone.point < 0,
+        "either": is_significant,
+        "better": verdict == "better",
+        "worse": verdict == "worse",
+        "shift, %": 100 * change / np.average(loss, weights=weight),
     }
 
 
-def rate(hits):
-    """Percent with its binomial standard error."""
-    p, n = np.mean(hits), len(hits)
-    return f"{100 * p:.1f} ± {100 * np.sqrt(p * (1 - p) / n):.1f}"
-
-
-def report(table, shift):
-    print("| task, rule | F | where | design | R | draws | flag % | alone % | either % | verdicts |"
-          + (" shift |" if shift else ""))  # fmt: skip
-    print("|" + "---|" * (11 if shift else 10))
-    for key, part in table.groupby(["task", "F", "where", "design", "R"], sort=False):
-        words = Counter(part["verdict"])
-        said = (
-            ", ".join(f"{words[v]} {v}" for v in ("better", "worse") if words[v])
-            or "none"
-        )
-        rates = [rate(part[c]) for c in ("flag", "alone", "either")]
-        cells = [*map(str, key), str(len(part)), *rates, said]
-        if shift:
-            gain = part["point"] / part["level"]
-            cells.append(
-                f"{100 * gain.mean():+.2f} ± {100 * gain.std() / np.sqrt(len(gain)):.2f}"
-            )
-        print("| " + " | ".join(cells) + " |")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=20000)
-    parser.add_argument("--folds", type=int, default=1)
-    parser.add_argument("--refits", type=int, nargs="+", default=[3])
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--designs", nargs="+", default=["project"], choices=DESIGNS)
-    parser.add_argument(
-        "--families", nargs="+", default=list(FAMILIES), choices=list(FAMILIES)
-    )
-    parser.add_argument(
-        "--shift", action="store_true", help="mean change of loss, in percent"
-    )
-    given = parser.parse_args()
-    shared = (
-        given.folds,
-        tuple(given.designs),
-        tuple(given.families),
-        tuple(given.refits),
-    )
-    jobs = [(given.seed, draw, *shared) for draw in range(given.draws)]
-    records = []
-    for _, some in tqdm(run_jobs(one_draw, jobs, given.workers), total=len(jobs)):
-        records += some
-    table = pd.DataFrame(records).sort_values("draw", kind="stable")
-    report(table, given.shift)
-
-
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="null-control",
+        title="Whether F, fitted again, passes for a better model",
+        group="claims",
+        settings=NullSettings(draws=200, seed=20_000),
+        cells=grid(draw="draws", kind=[kind.value for kind in RULES], F="families"),
+        compute=judge_refits,
+        summarize=summarize_means("kind", "rule", "F", "where", "design", "R"),
+        small={"draws": 1, "families": ("linear",)},
+    ),
+)

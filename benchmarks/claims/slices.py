@@ -1,19 +1,15 @@
-"""How often slices are found in noise, and how often a planted one is.
-
-python -m benchmarks.claims.slices --draws 200 --seed 0
-"""
+"""How often slices are found in noise, and how often a planted one is."""
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.units.slices import search_and_judge
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import summarize_means
 
 COLUMNS = (
     Column("x1", "numeric"),
@@ -22,9 +18,13 @@ COLUMNS = (
     Column("c", "categorical", tuple("abcd")),
     Column("k", "categorical", tuple(f"k{i}" for i in range(300))),
 )
+#: Rows of a table whose rows come in groups.
+GROUPS = "150 groups"
+#: By whether a slice fails, too: what is told, and by how much its rows fail more.
+EFFECTS = {"a slice in noise": 0.0, "one where a slice is planted": 2.0}
 
 
-def rows(n: int, rng: np.random.Generator) -> pd.DataFrame:
+def draw_rows(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """Return ``n`` rows of five columns, one with 300 categories."""
     return pd.DataFrame(
         {
@@ -47,56 +47,45 @@ def grouped_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(0.7 * (shared + own), columns=["g1", "g2", "g3", "g4"]), groups
 
 
-def find_in_groups(draws: int, seed: int) -> None:
-    """Print how often a slice is found where groups fail, and where a slice fails, too."""
+def find_slices(settings: Seeded, *, rows: int | str, draw: int) -> Rows:
+    """Return whether slices are found on one table: in noise, and where one is planted."""
+    if rows == GROUPS:
+        return list(flat_rows(_find_in_groups(settings.seed, draw), "figure"))
+    n = int(rows)
+    rng = random_stream(settings.seed, "benchmark", "slices", n, draw)
+    x, once = draw_rows(n, rng), np.arange(n)
+    blind = rng.random(n) < 0.06
+    noise = search_and_judge(x, COLUMNS, blind, once, rng).table
+    inside = ((x["x1"] > 0.7) & (x["c"] == "a")).to_numpy()
+    bad = rng.random(n) < np.where(inside, 0.5, 0.06)
+    found = search_and_judge(x, COLUMNS, bad, once, rng).table["slice"].tolist()
+    is_both = bool(found) and "x1" in found[0] and "c is a" in found[0]
+    told = dict(zip(EFFECTS, (len(noise) > 0, bool(found)), strict=True))
+    return list(flat_rows({**told, "naming both its columns": is_both}, "figure"))
+
+
+def _find_in_groups(seed: int, draw: int) -> dict[str, bool]:
+    """Return whether a slice is found where groups fail, and where a slice fails, too."""
     columns = [Column(name, "numeric") for name in ("g1", "g2", "g3", "g4")]
-    found = {0.0: 0, 2.0: 0}
-    for draw in tqdm(range(draws), desc="groups"):
-        for effect in found:
-            rng = random_stream(seed, "benchmark", "slices", "groups", draw)
-            x, groups = grouped_rows(rng)
-            logit = rng.normal(size=150)[groups] - 2 + effect * (x["g1"] > 0.8)
-            bad = (rng.random(len(x)) < 1 / (1 + np.exp(-logit))).to_numpy()
-            table = search_and_judge(x, columns, bad, groups, rng).table
-            found[effect] += len(table) > 0
-    print(
-        f"150 groups: a slice in noise {share(found[0.0], draws)}; one where a slice is planted "
-        f"{share(found[2.0], draws)}"
-    )
+    found = {}
+    for name, effect in EFFECTS.items():
+        rng = random_stream(seed, "benchmark", "slices", "groups", draw)
+        x, groups = grouped_rows(rng)
+        logit = rng.normal(size=150)[groups] - 2 + effect * (x["g1"] > 0.8)
+        bad = (rng.random(len(x)) < 1 / (1 + np.exp(-logit))).to_numpy()
+        found[name] = len(search_and_judge(x, columns, bad, groups, rng).table) > 0
+    return found
 
 
-def share(found: int, draws: int) -> str:
-    """Return a share and its standard error."""
-    p = found / draws
-    return f"{p:.3f} +- {np.sqrt(p * (1 - p) / draws):.3f}"
-
-
-def main() -> None:
-    """Draw, count, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    for n in (200, 400, 1000):
-        noise = planted = both = 0
-        for draw in tqdm(range(arguments.draws), desc=f"n = {n}"):
-            rng = random_stream(arguments.seed, "benchmark", "slices", n, draw)
-            x, once = rows(n, rng), np.arange(n)
-            blind = rng.random(n) < 0.06
-            noise += len(search_and_judge(x, COLUMNS, blind, once, rng).table) > 0
-            inside = ((x["x1"] > 0.7) & (x["c"] == "a")).to_numpy()
-            bad = rng.random(n) < np.where(inside, 0.5, 0.06)
-            found = search_and_judge(x, COLUMNS, bad, once, rng)
-            slices = found.table["slice"].tolist()
-            planted += bool(slices)
-            both += bool(slices) and "x1" in slices[0] and "c is a" in slices[0]
-        print(
-            f"n = {n}: a slice in noise {share(noise, arguments.draws)}; one in a planted region "
-            f"{share(planted, arguments.draws)}; naming both its columns "
-            f"{share(both, arguments.draws)}"
-        )
-    find_in_groups(arguments.draws, arguments.seed)
-
-
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="slices",
+        title="How often slices are found in noise, and how often a planted one is",
+        group="claims",
+        settings=Seeded(draws=200),
+        cells=grid(rows=(200, 400, 1000, GROUPS), draw="draws"),
+        compute=find_slices,
+        summarize=summarize_means("rows"),
+        small={"draws": 1},
+    ),
+)

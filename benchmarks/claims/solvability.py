@@ -1,40 +1,32 @@
 """Does the interval of solvability cover what the best candidate saves?
 
-    python -m benchmarks.claims.solvability --draws 400 --seed 70000
-    python -m benchmarks.claims.solvability --capped --draws 300 --seed 75000
-    python -m benchmarks.claims.solvability --fitted --draws 200 --seed 80000
+``planted`` draws losses of twelve candidates and F (``benchmarks/claims/planted_saving.py``): much
+to mend, little, nothing (F is the truth, the candidates are worse), twins (F is the truth, they
+are nearly so), and one good model among eleven bad; two and five classes, regression with normal
+noise and with t noise of 3 degrees. 80, 240 and 800 test rows hold some 10, 30 and 100 bad ones.
+The truth is the best expected saving on 200,000 fresh rows, not below 0.
 
-The first draws planted losses of twelve candidates and F (``benchmarks/claims/planted_saving.py``):
-much to mend, little, nothing (F is the truth, the candidates are worse), twins (F is the truth,
-they are nearly so), and one good model among eleven bad; two and five classes, regression with
-normal noise and with t noise of 3 degrees. 80, 240 and 800 test rows hold some 10, 30 and 100 bad
-ones. The truth is the best expected saving on 200,000 fresh rows, not below 0.
-
-The second caps the squared errors of each draw at those of F, as the certificate does; the truth is
+``capped`` caps the squared errors of each draw at those of F, as the certificate does; the truth is
 the best saving of the errors so capped, on 100,000 fresh rows.
 
-The third fits all of it with the project's own code: 600 training rows, F of three families, the
+``fitted`` fits all of it with the project's own code: 600 training rows, F of three families, the
 certificate's own candidates beside it, weights P(bad | x) learned on the training rows; the truth
 is the best saving of these fits on 20,000 fresh rows with the same weights.
 
-Reported, over draws, with binomial standard errors:
+Told, over draws:
 
 cover   the interval covers the truth; ``above`` and ``below``: the truth lies above (below) it
 low, high   mean limits
-found   mendable, nothing to mend, not shown; in percent
+mendable, nothing to mend, not shown   what is found
 before  coverage of the interval of 0.1.0: chosen on one half, judged on the other, one split
 """
 
-import argparse
+from typing import ClassVar, Literal
 
 import numpy as np
-import pandas as pd
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.config import BaselineConfig, HardnessConfig
-from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.rng import derive_seed, random_stream
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
@@ -43,11 +35,13 @@ from amlb_ext.hardening.split import PARTS, cross_folds
 from amlb_ext.hardening.weights import Region
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.stats.best_saving import best_saving
-from amlb_ext.stats.bounded_loss import cap_from_baseline
+from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import MENDABLE, NOT_SHOWN, NOTHING, NOTHING_LEFT
 from benchmarks.claims.planted_saving import CASES, KINDS, Planted
+from benchmarks.studies.engine import Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import summarize_means
 
 TEST_ROWS = (80, 240, 800)
 TRAIN, FITTED_TEST, FRESH = 600, 400, 20_000
@@ -59,15 +53,38 @@ FAMILIES = {
 }
 
 
+class SolvabilitySettings(Seeded):
+    """What the study of solvability may be told.
+
+    Attributes
+    ----------
+    draws : int
+    way : {'planted', 'capped', 'fitted'}
+    seed : int
+    """
+
+    # a cell of planted losses has all draws: they share its truth
+    chooses: ClassVar[frozenset[str]] = frozenset()
+
+    way: Literal["planted", "capped", "fitted"] = "planted"
+
+
 def judged(G, F, w, truth, rng):
-    """Return one record: the interval, what it found, and that of 0.1.0."""
+    """Return the figures of one draw: the interval, what it found, and that of 0.1.0."""
     e = best_saving(G, F, w, np.arange(len(F)), rng)
     found = NOTHING if e.high <= NOTHING_LEFT else MENDABLE if e.low > 0 else NOT_SHOWN
     low, high = split_once(G, F, w, rng)
+    above, below = truth > e.high + 1e-9, truth < e.low - 1e-9
     return {
-        "truth": truth, "low": e.low, "high": e.high, "found": found,
+        "truth": truth,
+        "cover": not above and not below,
+        "above": above,
+        "below": below,
+        "low": e.low,
+        "high": e.high,
+        **{word: found == word for word in (MENDABLE, NOTHING, NOT_SHOWN)},
         "before": low <= truth <= high,
-    }  # fmt: skip
+    }
 
 
 def split_once(G, F, w, rng):
@@ -83,36 +100,29 @@ def split_once(G, F, w, rng):
     return e.low, e.high
 
 
-def planted_draws(seed, draws, case, kind):
-    """Return the records of all draws of one planted case."""
+def planted_draws(settings, *, case, kind):
+    """Return the records of all draws of one planted case, with errors that are capped or not."""
     planted = Planted(case, kind)
-    truth = planted.truth()
+    fresh = None
+    if settings.way == "capped":
+        fresh = planted.draw(FRESH_OF_CAPPED, 10**9)
+    else:
+        truth = planted.truth()
     records = []
     for rows in TEST_ROWS:
-        for draw in range(draws):
-            own = derive_seed(seed, case, kind, rows, draw) % 2**31
-            rng = np.random.default_rng(own + 1)
-            record = judged(*planted.draw(rows, own), truth, rng)
-            records.append({"case": case, "kind": kind, "rows": rows, **record})
-    return records
-
-
-def capped_draws(seed, draws, case, kind):
-    """Return the records of all draws of one planted regression, with errors that are capped."""
-    planted = Planted(case, kind)
-    fresh_g, fresh_f, fresh_w = planted.draw(FRESH_OF_CAPPED, 10**9)
-    records = []
-    for rows in TEST_ROWS:
-        for draw in range(draws):
-            own = derive_seed(seed, case, kind, rows, draw) % 2**31
+        for draw in range(settings.draws):
+            own = derive_seed(settings.seed, case, kind, rows, draw) % 2**31
             G, F, w = planted.draw(rows, own)
-            cap = cap_from_baseline(F)
-            level = fresh_w @ cap.apply(fresh_f)
-            losses = fresh_w @ cap.apply(fresh_g)
-            truth = max(0.0, float((1 - losses / level).max()))
+            cap = NO_CAP
+            if fresh is not None:
+                cap = cap_from_baseline(F)
+                fresh_g, fresh_f, fresh_w = fresh
+                losses = fresh_w @ cap.apply(fresh_g)
+                level = fresh_w @ cap.apply(fresh_f)
+                truth = max(0.0, float((1 - losses / level).max()))
             rng = np.random.default_rng(own + 1)
-            record = judged(cap.apply(G), cap.apply(F), w, truth, rng)
-            records.append({"case": case, "kind": kind, "rows": rows, **record})
+            figures = judged(cap.apply(G), cap.apply(F), w, truth, rng)
+            records += flat_rows(figures, "figure", rows=rows)
     return records
 
 
@@ -128,98 +138,64 @@ def problem(kind, n, rng, slopes):
     return Z, (rng.random(n) < p).astype(int)
 
 
-def fitted_draw(seed, draw, kind, family):
+def fitted_draw(settings, *, kind, case, draw):
     """Return the record of one draw with fitted models."""
-    key = (seed, draw, kind.value, family)
+    key = (settings.seed, draw, kind, case)
+    kind = Kind(kind)
     classes = 0 if kind is Kind.REGRESSION else 2
     rng = random_stream(*key, "problem")
     slopes = rng.normal(1, 0.2, 3)
     Z, y = problem(kind, TRAIN, rng, slopes)
-    name, params = FAMILIES[family]
+    name, params = FAMILIES[case]
     spec = resolve_model(BaselineConfig(model=name, params=params), kind)
     own = derive_seed(*key, "fit") % 2**31
-    with threadpool_limits(1):
-        F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
-        out, _ = F.cross_fit(
-            Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own
-        )
-        labels = ("0", "1")[:classes]
-        rule = settle_rule(
-            HardnessConfig(rule="auto"), kind, labels, y=y[:, None], f=out[:, None]
-        )
-        region = Region(own).fit(
-            Z, rule.select(rule.hardness(y[:, None], out[:, None]))
-        )
-        zoo, _ = fit_zoo(candidates_beside(spec, kind), kind, classes, 0, Z, y, own)
-        scored = []
-        for rows in (FITTED_TEST, FRESH):
-            Z_test, y_test = problem(kind, rows, rng, slopes)
-            G = [
-                row_losses.row_loss(y_test, model.predict(Z_test))
-                for model in zoo.values()
-            ]
-            f = row_losses.row_loss(y_test, F.predict(Z_test))
-            scored.append((np.column_stack(G), f, region.weights(Z_test)))
+    F = EstimatorBaseline(spec, kind, classes, 0).fit(Z, y, own)
+    out, _ = F.cross_fit(
+        Z, y, np.arange(len(y)), cross_folds(y, classes, PARTS, own), own
+    )
+    labels = ("0", "1")[:classes]
+    rule = settle_rule(
+        HardnessConfig(rule="auto"), kind, labels, y=y[:, None], f=out[:, None]
+    )
+    region = Region(own).fit(Z, rule.select(rule.hardness(y[:, None], out[:, None])))
+    zoo, _ = fit_zoo(candidates_beside(spec, kind), kind, classes, 0, Z, y, own)
+    scored = []
+    for rows in (FITTED_TEST, FRESH):
+        Z_test, y_test = problem(kind, rows, rng, slopes)
+        G = [
+            row_losses.row_loss(y_test, model.predict(Z_test)) for model in zoo.values()
+        ]
+        f = row_losses.row_loss(y_test, F.predict(Z_test))
+        scored.append((np.column_stack(G), f, region.weights(Z_test)))
     G, f, w = scored[1]
     truth = max(0.0, float((w @ (f[:, None] - G) / (w @ f)).max()))
-    record = judged(*scored[0], truth, random_stream(*key, "halves"))
-    return [{"case": f"F {family}", "kind": kind.value, "rows": FITTED_TEST, **record}]
+    figures = judged(*scored[0], truth, random_stream(*key, "halves"))
+    return list(flat_rows(figures, "figure", rows=FITTED_TEST))
 
 
-def rate(hits):
-    """Percent with its binomial standard error."""
-    p, n = np.mean(hits), len(hits)
-    return f"{100 * p:.1f} ± {100 * np.sqrt(p * (1 - p) / n):.1f}"
+def _cells(settings, _):
+    if settings.way == "fitted":
+        kinds = (Kind.BINARY.value, Kind.REGRESSION.value)
+        return grid(kind=kinds, case=FAMILIES, draw="draws")(settings)
+    kinds = ("regression", "tails") if settings.way == "capped" else KINDS
+    return grid(case=CASES, kind=kinds)(settings)
 
 
-def report(table):
-    """Print one line per case, kind and number of rows."""
-    print("| case | kind | rows | truth | cover % | above | below | low | high | mendable | "
-          "nothing | not shown | before % |")  # fmt: skip
-    print("|" + "---|" * 13)
-    for key, part in table.groupby(["case", "kind", "rows"], sort=False):
-        above = part["truth"] > part["high"] + 1e-9
-        below = part["truth"] < part["low"] - 1e-9
-        found = [f"{100 * (part['found'] == word).mean():.0f}"
-                 for word in (MENDABLE, NOTHING, NOT_SHOWN)]  # fmt: skip
-        cells = [*map(str, key), f"{part['truth'].mean():.2f}", rate(~above & ~below)]
-        cells += [f"{100 * above.mean():.1f}", f"{100 * below.mean():.1f}"]
-        cells += [f"{part['low'].mean():.2f}", f"{part['high'].mean():.2f}", *found]
-        cells.append(f"{100 * part['before'].mean():.0f}")
-        print("| " + " | ".join(cells) + " |")
+def judge_interval(settings, **labels):
+    """Return what the interval says, in the way that is asked for."""
+    judge = fitted_draw if settings.way == "fitted" else planted_draws
+    return judge(settings, **labels)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=70000)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument(
-        "--fitted", action="store_true", help="fit F, candidates and weights"
-    )
-    parser.add_argument(
-        "--capped", action="store_true", help="regression alone, errors capped at F's"
-    )
-    given = parser.parse_args()
-    if given.fitted:
-        kinds = (Kind.BINARY, Kind.REGRESSION)
-        cases = [(kind, family) for kind in kinds for family in FAMILIES]
-        jobs = [
-            (given.seed, draw, *case) for case in cases for draw in range(given.draws)
-        ]
-        done = run_jobs(fitted_draw, jobs, given.workers)
-    else:
-        kinds = ("regression", "tails") if given.capped else KINDS
-        jobs = [
-            (given.seed, given.draws, case, kind) for case in CASES for kind in kinds
-        ]
-        draws = capped_draws if given.capped else planted_draws
-        done = run_jobs(draws, jobs, given.workers)
-    records = dict(tqdm(done, total=len(jobs)))
-    report(
-        pd.DataFrame([record for index in sorted(records) for record in records[index]])
-    )
-
-
-if __name__ == "__main__":
-    main()
+STUDIES = (
+    Study(
+        name="solvability",
+        title="Whether the interval of solvability covers what the best candidate saves",
+        group="claims",
+        settings=SolvabilitySettings(draws=200, seed=70_000),
+        cells=_cells,
+        compute=judge_interval,
+        summarize=summarize_means("case", "kind", "rows"),
+        small={"draws": 1, "way": "capped"},
+    ),
+)

@@ -1,29 +1,26 @@
 """Do intervals of forecast comparisons hold the truth, and how many claims are false?
 
-    python -m benchmarks.claims.window_coverage m3 m3_monthly.parquet --draws 60 --seed 26000
-    python -m benchmarks.claims.window_coverage weeks hour.csv --draws 60 --seed 26100
-    python -m benchmarks.claims.window_coverage nights hour.csv --draws 60 --seed 26200
-    python -m benchmarks.claims.window_coverage simulated --draws 60 --seed 26300
-
 A collection of series is taken for the population. F, its twins and the candidates forecast each
 series by itself, so their forecasts are made once. Each draw takes some of the series, settles the
 threshold of bad windows anew, learns the weights of the region anew, and asks the product's own
-comparison. A draw on which F never fails is refused, and counted. The truth is the same difference
+comparison. A draw on which F never fails is refused, and left out. The truth is the same difference
 over all series of the collection, where F fails with weights that all its series teach (mean of
 three seeds of the forests).
 
 A draw is a part of what it is held against, so an honest interval holds the truth more often than
 95 %: by the finite population correction its error is only sqrt(1 - n / N) of the one that it
 states. ``corrected`` is the share of intervals, each shortened by that factor around its point,
-that hold the truth; this is the column to read. Standard errors are over draws.
+that hold the truth; this is the column to read. ``less`` and ``more`` are the shares of claims of
+either direction, ``wrong`` of those that the truth contradicts. Standard errors are over draws;
+the candidates of one draw share its series, so ``all`` of them are averaged within it first.
 
 One candidate is F's twin, without the oldest one and a half seasons; another the mean of Theta and
 smoothing, which is better than F on most collections.
 
-m3         monthly series, H 12, F Theta
-weeks      UCI's Bike Sharing: each week of the hourly counts of registered and of casual riders
-           is a series of 168 hours, all on one calendar, missing hours filled with the value
-           before; H 12, season 24, F Theta
+m3         monthly series (``m3_monthly.parquet``), H 12, F Theta
+weeks      UCI's Bike Sharing (``hour.csv``): each week of the hourly counts of registered and of
+           casual riders is a series of 168 hours, all on one calendar, missing hours filled with
+           the value before; H 12, season 24, F Theta
 nights     derived from the same table: casual riders of one hour of the night (23 to 6) by day,
            cut into pieces of 42 days; a quarter of all values are zeros; H 7, season 7, F Theta
 simulated  3,000 series of ``bundled/series``, other seeds: drawn from one population indeed
@@ -31,18 +28,17 @@ simulated  3,000 series of ``bundled/series``, other seeds: drawn from one popul
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from amlb_ext.comparison.forecasts import answer_comparison
-from amlb_ext.core.display import text_table
-from amlb_ext.core.errors import DataError
 from amlb_ext.models.forecasters import (
     Forecaster,
     ForecastRequest,
@@ -57,12 +53,42 @@ from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import cut_windows, plan_origins
 from amlb_ext.units.rolling import request_at, roll_forecaster
+from benchmarks.studies.engine import Seeded, Study, flat_rows, grid
+from benchmarks.studies.files import find_data_file
+from benchmarks.studies.page import summarize_means
 
 TWINS = 4
 NIGHT_HOURS = (23, 0, 1, 2, 3, 4, 5, 6)
 NIGHT_DAYS = 42
 #: Seeds of the forests that the truth's weights are the mean of.
 TRUTH_SEEDS = (0, 1, 2)
+
+
+class WindowSettings(Seeded):
+    """What the study of windows may be told.
+
+    Attributes
+    ----------
+    draws : int
+        Of each collection.
+    collections : tuple of str
+    drawn : int
+        Series of a draw; 0 for each collection's own number.
+    simulated : int
+        Series of the collection ``simulated``.
+    seed : int
+    """
+
+    chooses: ClassVar[frozenset[str]] = frozenset({"draws", "collections"})
+
+    collections: tuple[Literal["m3", "weeks", "nights", "simulated"], ...] = (
+        "m3",
+        "weeks",
+        "nights",
+        "simulated",
+    )
+    drawn: int = Field(0, ge=0)
+    simulated: int = Field(3000, ge=20)
 
 
 @dataclass(frozen=True)
@@ -128,13 +154,15 @@ def cut_pieces(values, length, frequency, name):
     return pieces
 
 
-def read_m3(path):
+def read_m3(folder, _):
     """Return M3's monthly series."""
+    path = find_data_file(folder, "m3", ["m3_monthly.parquet"])
     return Collection(pd.read_parquet(path), horizon=12, season=12, drawn=200)
 
 
-def read_weeks(path):
+def read_weeks(folder, _):
     """Return the weeks of two hourly counts."""
+    path = find_data_file(folder, "bike", ["hour.csv"])
     pieces = []
     for column in ("registered", "casual"):
         values = hourly_counts(path, column).ffill().to_numpy()
@@ -143,8 +171,9 @@ def read_weeks(path):
     return Collection(table, horizon=12, season=24, drawn=100)
 
 
-def read_nights(path):
+def read_nights(folder, _):
     """Return counts of casual riders of each hour of the night by day; many are 0."""
+    path = find_data_file(folder, "bike", ["hour.csv"])
     # an hour that the table lacks is one without riders
     counts = hourly_counts(path, "casual").fillna(0.0)
     pieces = []
@@ -155,9 +184,9 @@ def read_nights(path):
     return Collection(table, horizon=7, season=7, drawn=80, learning=2)
 
 
-def read_simulated(path):
+def read_simulated(_, count):
     """Return simulated series with planted failures."""
-    return Collection(simulate_series(3000, 120, seed=977), 12, 12, drawn=200)
+    return Collection(simulate_series(count, 120, seed=977), 12, 12, drawn=200)
 
 
 READERS = {
@@ -212,108 +241,22 @@ def find_truth(forecaster, candidates, panel, origins):
     return truth, failing
 
 
-def run_draw(forecaster, candidates, panel, origins, seed):
-    """Return what the product says of the series of one draw."""
-    failing = find_failing_windows(forecaster, panel, origins, seed=seed)
-    rolled = {
-        name: roll_forecaster(candidate, panel, failing.tests, seed)
-        for name, candidate in candidates.items()
-    }
-    twins = [
-        roll_forecaster(twin, panel, failing.tests, seed)
-        for twin in forecaster.twins(TWINS, panel.season)
-    ]
-    return answer_comparison(failing, rolled, twins, seed=seed).contrasts
+@dataclass(frozen=True)
+class KnownCollection:
+    """A collection whose forecasts are known, and the truth of it."""
+
+    panel: Panel
+    origins: Any
+    forecaster: Forecaster
+    candidates: Mapping[str, Forecaster]
+    truth: Mapping[tuple[str, str], float]
+    facts: Mapping[str, float]
+    drawn: int
 
 
-def judge(contrasts, truth, share, draw):
-    """Return a record for each candidate and question of a draw."""
-    records = []
-    for row in contrasts.itertuples():
-        known = truth.get((row.model, row.question), np.nan)
-        record = {"draw": draw, "model": row.model, "question": row.question}
-        record |= {"truth": known, "point": row.difference, "verdict": row.verdict}
-        is_answered = np.isfinite(row.low) and np.isfinite(known)
-        record["answered"] = is_answered
-        if is_answered:
-            shrink = np.sqrt(1 - share)
-            low = row.difference - shrink * (row.difference - row.low)
-            high = row.difference + shrink * (row.high - row.difference)
-            record["covered"] = float(row.low <= known <= row.high)
-            record["corrected"] = float(low <= known <= high)
-        claims_less = row.verdict in ("better", "larger gain")
-        claims_more = row.verdict in ("worse", "smaller gain")
-        # where the collection has no region, no claim of it can be true
-        is_wrong = (claims_less and not known < 0) or (claims_more and not known > 0)
-        records.append(
-            record | {"less": claims_less, "more": claims_more, "wrong": is_wrong}
-        )
-    return records
-
-
-def share_text(values, draws):
-    """Return a share and its standard error over draws."""
-    if not len(values):
-        return "-"
-    by_draw = pd.DataFrame({"value": values.to_numpy(float), "draw": draws.to_numpy()})
-    share = by_draw["value"].mean()
-    # candidates of one draw share its series
-    sums = (by_draw["value"] - share).groupby(by_draw["draw"]).sum()
-    error = np.sqrt((sums**2).sum()) / len(by_draw)
-    return f"{share:.3f} ± {error:.3f}"
-
-
-def report(table):
-    """Print coverage and claims by question and candidate."""
-    rows = []
-    for question in (OVERALL, REGION, CONCENTRATED):
-        of_question = table[table["question"] == question]
-        parts = [("all", of_question)]
-        parts += list(of_question.groupby("model", sort=False))
-        for model, part in parts:
-            answered = part[part["answered"]]
-            truth, mean = answered["truth"].mean(), answered["point"].mean()
-            is_one = model != "all"
-            rows.append(
-                [
-                    question,
-                    model,
-                    len(answered),
-                    f"{truth:+.4f}" if is_one else "",
-                    f"{mean:+.4f}" if is_one else "",
-                    share_text(answered.get("covered"), answered["draw"]),
-                    share_text(answered.get("corrected"), answered["draw"]),
-                    int(part["less"].sum()),
-                    int(part["more"].sum()),
-                    int(part["wrong"].sum()),
-                ]
-            )
-    headers = ["question", "candidate", "intervals", "truth", "mean of points"]
-    headers += ["covered", "corrected", "better/larger", "worse/smaller", "false"]
-    print(text_table(headers, rows))
-    any_wrong = table.groupby("draw")["wrong"].max()
-    print(
-        f"draws with any false claim: {share_text(any_wrong, any_wrong.index.to_series())}"
-    )
-    region = table[
-        (table["question"] == REGION) & table["model"].str.startswith("twin")
-    ]
-    better = region["less"].mean()
-    print(f"F's twin called better where F fails: {better:.3f} of {len(region)} draws")
-
-
-def main():
-    """Run the draws of one collection and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("collection", choices=READERS)
-    parser.add_argument("path", nargs="?")
-    parser.add_argument("--draws", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=26000)
-    parser.add_argument("--drawn", type=int, help="series of a draw")
-    arguments = parser.parse_args()
-    collection = READERS[arguments.collection](arguments.path)
-    drawn = arguments.drawn or collection.drawn
-    start = time.process_time()
+def know_collection(name: str, settings: WindowSettings, folder: Path | None):
+    """Read a collection, and let F, its twins and the candidates forecast all of it once."""
+    collection = READERS[name](folder, settings.simulated)
     roles = PanelRoles(
         series="item_id",
         time="timestamp",
@@ -327,54 +270,115 @@ def main():
     every = [set(cut_windows(panel, cutoff).items) for cutoff in origins.all]
     panel = take_series(panel, np.array(sorted(set.intersection(*every))))
     F = make_forecaster(collection.baseline)
-    twins = [ask_once(t, panel, origins.test) for t in F.twins(TWINS, panel.season)]
-    forecaster = ask_once(F, panel, origins.all, twins)
     others = {
         word: make_forecaster(word) for word in ("seasonal_naive", "drift", "ets")
     }
     others["mean of two"] = LocalForecaster("mean of two", mean_of_two)
     others["twin of F"] = replace(F, forgets=3 * panel.season // 2)
-    candidates = {
-        name: ask_once(other, panel, origins.test) for name, other in others.items()
-    }
-    truth, whole = find_truth(forecaster, candidates, panel, origins)
-    share = drawn / len(panel)
-    zeros = np.mean(np.concatenate(panel.values) == 0)
-    print(
-        f"{arguments.collection}: {len(panel)} series with windows at all of "
-        f"{len(origins.all)} origins ({len(origins.test)} of them tests), {drawn} a draw; "
-        f"{zeros:.0%} of values are 0; bad {int(whole.is_bad.sum())} of "
-        f"{len(whole.is_bad)}; largest MASE of F {whole.forecasts.mase.max():.1f}, mean "
-        f"{whole.forecasts.mase.mean():.3f}; {whole.weighting.reason or 'a region'}; "
-        f"{time.process_time() - start:.0f} s",
-        flush=True,
-    )
-    records = []
-    without_failure = 0
-    for draw in range(arguments.draws):
-        rng = np.random.default_rng([arguments.seed, draw])
-        chosen = np.sort(rng.choice(len(panel), drawn, replace=False))
-        seed = int(rng.integers(2**31))
-        try:
-            contrasts = run_draw(
-                forecaster, candidates, take_series(panel, chosen), origins, seed
-            )
-        except DataError as error:
-            # F fails on no window of the draw: the product refuses, and says what to type
-            print(f"draw {draw} refused: {error}", flush=True)
-            without_failure += 1
-            continue
-        records += judge(contrasts, truth, share, draw)
-    table = pd.DataFrame(records)
-    answered = arguments.draws - without_failure
-    refused = (table["verdict"] == "no claim").groupby(table["draw"]).any()
-    print(
-        f"{answered} of {arguments.draws} draws answered, seed {arguments.seed}; nothing was "
-        f"claimed where F fails in {int(refused.sum())}; {time.process_time() - start:.0f} s of CPU"
-    )
-    report(table)
-
-
-if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        twins = [ask_once(t, panel, origins.test) for t in F.twins(TWINS, panel.season)]
+        forecaster = ask_once(F, panel, origins.all, twins)
+        candidates = {
+            name: ask_once(other, panel, origins.test) for name, other in others.items()
+        }
+        truth, whole = find_truth(forecaster, candidates, panel, origins)
+    facts = {
+        "series": len(panel),
+        "share of zeros": np.mean(np.concatenate(panel.values) == 0),
+        "share of bad windows": whole.is_bad.mean(),
+        "mean MASE of F": whole.forecasts.mase.mean(),
+        "largest MASE of F": whole.forecasts.mase.max(),
+    }
+    return KnownCollection(
+        panel=panel,
+        origins=origins,
+        forecaster=forecaster,
+        candidates=candidates,
+        truth=truth,
+        facts=facts,
+        drawn=settings.drawn or collection.drawn,
+    )
+
+
+def judge_draw(
+    settings: WindowSettings, known: KnownCollection, *, data: str, draw: int
+):
+    """Return what the product says of the series of one draw, and whether it is true."""
+    rng = np.random.default_rng([settings.seed, draw])
+    chosen = np.sort(rng.choice(len(known.panel), known.drawn, replace=False))
+    seed = int(rng.integers(2**31))
+    panel = take_series(known.panel, chosen)
+    # refused where F fails on no window of the draw
+    failing = find_failing_windows(known.forecaster, panel, known.origins, seed=seed)
+    rolled = {
+        name: roll_forecaster(candidate, panel, failing.tests, seed)
+        for name, candidate in known.candidates.items()
+    }
+    twins = [
+        roll_forecaster(twin, panel, failing.tests, seed)
+        for twin in known.forecaster.twins(TWINS, panel.season)
+    ]
+    contrasts = answer_comparison(failing, rolled, twins, seed=seed).contrasts
+    shrink = np.sqrt(1 - known.drawn / len(known.panel))
+    rows = []
+    for row in contrasts.itertuples():
+        if row.question in (OVERALL, REGION, CONCENTRATED):
+            truth = known.truth.get((row.model, row.question), np.nan)
+            figures = judge_claim(row, truth, shrink)
+            labels = {"question": row.question, "model": row.model}
+            rows += flat_rows(figures, "figure", **labels)
+    any_wrong = max(row["value"] for row in rows if row["figure"] == "wrong")
+    everyone = {"draw": {"wrong": any_wrong}, "collection": known.facts}
+    return [*rows, *flat_rows(everyone, "question", "figure", model="all")]
+
+
+def judge_claim(row: Any, truth: float, shrink: float) -> dict[str, float]:
+    """Return of a claim whether it is true, and whether its interval holds the truth."""
+    claims_less = row.verdict in ("better", "larger gain")
+    claims_more = row.verdict in ("worse", "smaller gain")
+    # where the collection has no region, no claim of it can be true
+    is_wrong = (claims_less and not truth < 0) or (claims_more and not truth > 0)
+    figures: dict[str, float] = {
+        "less": claims_less,
+        "more": claims_more,
+        "wrong": is_wrong,
+        "no claim": row.verdict == "no claim",
+    }
+    if np.isfinite(row.low) and np.isfinite(truth):
+        low = row.difference - shrink * (row.difference - row.low)
+        high = row.difference + shrink * (row.high - row.difference)
+        figures |= {
+            "truth": truth,
+            "point": row.difference,
+            "covered": row.low <= truth <= row.high,
+            "corrected": low <= truth <= high,
+        }
+    return figures
+
+
+def _summarize(rows: pd.DataFrame, settings: WindowSettings):
+    """Return the means by question and candidate, and of all candidates of a draw together."""
+    keys = ["data", "draw", "question", "figure"]
+    of_draws = rows.groupby(keys, sort=False)["value"].mean().reset_index()
+    together = pd.concat([of_draws.assign(model="all"), rows[rows["model"] != "all"]])
+    return summarize_means("data", "question", "model")(together, settings)
+
+
+STUDIES = (
+    Study(
+        name="window-coverage",
+        title="Whether intervals of forecast comparisons hold, and how many claims are false",
+        group="claims",
+        settings=WindowSettings(draws=60, seed=26_000),
+        cells=grid(data="collections", draw="draws"),
+        load=know_collection,
+        compute=judge_draw,
+        summarize=_summarize,
+        small={
+            "draws": 1,
+            "collections": ("simulated",),
+            "simulated": 100,
+            "drawn": 60,
+        },
+    ),
+)

@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,13 @@ def clock(kind: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
+def timed(work: Callable[..., Any], *given: Any) -> tuple[Any, float]:
+    """Return what a function returns, and how long it took by the clock."""
+    began = time.perf_counter()
+    result = work(*given)
+    return result, time.perf_counter() - began
+
+
 def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
     from amlb_ext.core.config import build_config
     from amlb_ext.core.parallel import Execution
@@ -67,30 +75,19 @@ def measure(tasks: int, workers: int, cluster: str) -> dict[str, float]:
         request = Request(tuple(sources), config, out, Execution(workers, cluster), quiet=True,
                           certificate="none")  # fmt: skip
         before = clock(resource.RUSAGE_SELF) + clock(resource.RUSAGE_CHILDREN)
-        began = time.perf_counter()
-        report = generate_suite(request)
-        wall = time.perf_counter() - began
+        report, wall = timed(generate_suite, request)
         used = clock(resource.RUSAGE_SELF) + clock(resource.RUSAGE_CHILDREN) - before
         parent = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         layout = Layout(out)
         found = {"tasks": tasks, "workers": workers, "made": len(report.tasks), "seconds": wall,
                  "processor": used, "busy": used / wall / workers, "parent_mb": parent}  # fmt: skip
-        began = time.perf_counter()
-        load_tasks(request)
-        found["sources"] = time.perf_counter() - began
-        began = time.perf_counter()
-        generate_suite(request)
-        found["again"] = time.perf_counter() - began
-        began = time.perf_counter()
-        manifest = read_manifest(layout.manifest)
-        found["manifest_read"] = time.perf_counter() - began
-        began = time.perf_counter()
-        write_manifest(manifest, layout.manifest)
-        found["manifest_write"] = time.perf_counter() - began
+        _, found["sources"] = timed(load_tasks, request)
+        _, found["again"] = timed(generate_suite, request)
+        manifest, found["manifest_read"] = timed(read_manifest, layout.manifest)
+        _, found["manifest_write"] = timed(write_manifest, manifest, layout.manifest)
         found["manifest_mb"] = layout.manifest.stat().st_size / 1e6
-        began = time.perf_counter()
-        assert verify_suite(out) == []
-        found["verify"] = time.perf_counter() - began
+        problems, found["verify"] = timed(verify_suite, out)
+        assert problems == []
         found["files"] = len(manifest.files)
         return found
 

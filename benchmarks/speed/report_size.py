@@ -198,13 +198,15 @@ def certificate(task, number):
     )
 
 
-def write_suite(root, tasks, folds, rows, workers):
-    layout = Layout(root)
+def write_suite(root, arguments):
+    layout, tasks = Layout(root), arguments.tasks
     begin_suite(layout, {"settings": {}})
-    jobs = [(str(root), number, rows, folds) for number in range(tasks)]
+    jobs = [
+        (str(root), number, arguments.rows, arguments.folds) for number in range(tasks)
+    ]
     done = {}
     for index, result in tqdm(
-        run_jobs(write_task, jobs, workers), "suite", tasks, leave=False
+        run_jobs(write_task, jobs, arguments.workers), "suite", tasks, leave=False
     ):
         done[index] = result
     finish_suite(layout, name="hardsynth", config={"baseline": {"model": "ridge"}}, seed=0,
@@ -293,13 +295,7 @@ def main():
         root, outdir = folder / "suite", folder / "results"
         start = time.perf_counter()
         if not Layout(root).manifest.exists():
-            write_suite(
-                root,
-                arguments.tasks,
-                arguments.folds,
-                arguments.rows,
-                arguments.workers,
-            )
+            write_suite(root, arguments)
         if not outdir.exists():
             write_results(root, outdir, NAMES[: arguments.frameworks])
         suite = SuiteFiles.load(root)

@@ -41,10 +41,10 @@ from amlb_ext.core.config import SourceConfig, SynthesizerConfig
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.baseline.forests import class_probabilities
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.split import cross_folds
 from amlb_ext.sources import open_specs
 from amlb_ext.synthesizers import SYNTHESIZERS, make_synthesizer
+from benchmarks.studies.encoded import EncodedTask
 
 #: Reference → the package it needs.
 REFERENCES = {"tvae": "ctgan", "ctgan": "ctgan", "sdv_copula": "sdv"}
@@ -191,15 +191,16 @@ def _run_reference(
 
 def hardest(task, share: float) -> np.ndarray:
     """Return the positions of the worst ``share`` of rows of a cross-fitted random forest."""
-    encoder = Encoder(task.columns).fit(task.features)
-    target = TargetEncoder(task.kind, task.labels, task.target)
-    Z, y = fill_missing(encoder.transform(task.features)), target.transform(task.target)
+    everything = np.arange(len(task))
+    encoded = EncodedTask(task, everything)
+    Z, y = encoded.rows(everything)
+    Z, n_classes = fill_missing(Z), encoded.scale.n_classes
     hardness = np.zeros(len(y))
-    for train, held in cross_folds(y, target.n_classes, 5, seed=0):
-        kind = RandomForestClassifier if target.n_classes else RandomForestRegressor
+    for train, held in cross_folds(y, n_classes, 5, seed=0):
+        kind = RandomForestClassifier if n_classes else RandomForestRegressor
         model = kind(50, min_samples_leaf=3, random_state=0).fit(Z[train], y[train])
-        if target.n_classes:
-            p = class_probabilities(model, Z[held], target.n_classes)
+        if n_classes:
+            p = class_probabilities(model, Z[held], n_classes)
             hardness[held] = 1 - p.max(axis=1)
         else:
             hardness[held] = np.abs(y[held] - model.predict(Z[held]))
@@ -211,15 +212,14 @@ def draw(task, among: np.ndarray, rows: int, seed: int) -> tuple[Rows, Rows]:
     order = random_stream(seed, "benchmark", "rows").permutation(among)
     rows = min(rows, len(among) // 2)
     learn, held = order[:rows], order[rows : 2 * rows]
-    encoder = Encoder(task.columns).fit(task.features.iloc[learn])
-    target = TargetEncoder(task.kind, task.labels, task.target.iloc[learn])
-    X, H = (encoder.transform(task.features.iloc[part]) for part in (learn, held))
-    y, yh = (target.transform(task.target.iloc[part]) for part in (learn, held))
+    encoded = EncodedTask(task, learn)
+    (X, y), (H, yh) = encoded.rows(learn), encoded.rows(held)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value: 0
         middle = np.nan_to_num(np.nanmedian(X, axis=0))
+    cards, n_classes = encoded.encoder.cards_, encoded.scale.n_classes
     both = [
-        Rows(np.where(np.isnan(A), middle, A), t, encoder.cards_, target.n_classes)
+        Rows(np.where(np.isnan(A), middle, A), t, cards, n_classes)
         for A, t in ((X, y), (H, yh))
     ]
     return both[0], both[1]

@@ -56,12 +56,16 @@ print(json.dumps({"seconds": time.process_time() - start}))
 """
 
 
+def read_table(path):
+    read = pd.read_parquet if path.endswith("parquet") else pd.read_csv
+    return read(path)
+
+
 def read_windows(arguments):
     """Return the panel and the windows of all origins, as ``generate`` cuts them."""
     from amlb_ext.sources.panel import PanelRoles, read_panel
     from amlb_ext.units.origins import cut_windows, plan_origins
 
-    read = pd.read_parquet if arguments.table.endswith("parquet") else pd.read_csv
     roles = PanelRoles(
         series="item_id",
         time="timestamp",
@@ -69,7 +73,7 @@ def read_windows(arguments):
         horizon=arguments.horizon,
         season=arguments.season,
     )
-    panel = read_panel(read(arguments.table), roles)
+    panel = read_panel(read_table(arguments.table), roles)
     origins = plan_origins(panel, test=arguments.origins, learning=LEARNING)
     return panel, [cut_windows(panel, cutoff) for cutoff in origins.all]
 
@@ -147,8 +151,7 @@ def main():
 
 def print_costs(arguments, path):
     """Take every part in a process of its own, on a table that is written to a path."""
-    read = pd.read_parquet if arguments.table.endswith("parquet") else pd.read_csv
-    table = read(arguments.table)
+    table = read_table(arguments.table)
     names = table["item_id"].astype(str)
     copies = [table.assign(item_id=names + f"r{k}") for k in range(arguments.repeat)]
     table = table if arguments.repeat == 1 else pd.concat(copies, ignore_index=True)

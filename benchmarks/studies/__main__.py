@@ -7,40 +7,42 @@ import inspect
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
-from benchmarks.studies import truth
-from benchmarks.studies.coverage import sampling
-from benchmarks.studies.coverage import study as coverage
 from benchmarks.studies.engine import Settings, Study, run_study
-from benchmarks.studies.fidelity import study as fidelity
 from benchmarks.studies.files import write_stand_ins
-from benchmarks.studies.osyn import tables as osyn_tables
-from benchmarks.studies.paper import certificates, tables
-from benchmarks.studies.swap import cross_validation as swap_cv
-from benchmarks.studies.swap import folds as swap_folds
-from benchmarks.studies.swap import study as swap
-from benchmarks.studies.swarms import tables as swarm_tables
 
-_MODULES = (
-    tables,
-    certificates,
-    osyn_tables,
-    swarm_tables,
-    fidelity,
-    coverage,
-    sampling,
-    swap,
-    swap_cv,
-    swap_folds,
-    truth,
+#: Modules with studies, in the order of the list.
+MODULES = (
+    "studies.paper.tables",
+    "studies.paper.certificates",
+    "studies.osyn.tables",
+    "studies.swarms.tables",
+    "studies.fidelity.study",
+    "studies.coverage.study",
+    "studies.coverage.sampling",
+    "studies.swap.study",
+    "studies.swap.cross_validation",
+    "studies.swap.folds",
+    "studies.truth",
+    "claims.coverage_costs",
+    "claims.coverage_tails",
+    "claims.foresight_rows",
+    "claims.gate_margin",
+    "claims.null_control",
+    "claims.slices",
+    "claims.solvability",
+    "claims.window_coverage",
 )
 STUDIES: dict[str, Study] = {
-    study.name: study for module in _MODULES for study in module.STUDIES
+    study.name: study
+    for module in MODULES
+    for study in import_module(f"benchmarks.{module}").STUDIES
 }
 
 

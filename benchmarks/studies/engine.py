@@ -1,27 +1,32 @@
 """One engine for all studies: a grid of cells, those that are done in a CSV file, then a summary.
 
-A cell is a pure function of its arguments. Its rows stand in ``cells.csv`` beside a hash of all
-that decides them, so the same command continues a study that was stopped, a changed setting
-computes anew what it changes, and workers change nothing but time.
+A study says which cells there are, reads the table that a cell's label names, and computes one
+cell; all else is done here. A cell is a pure function of the settings, its table and its labels.
+Its rows stand in ``cells.csv`` beside a hash of all that decides them, so the same command
+continues a study that was stopped, a changed setting computes anew what it changes, and workers
+change nothing but time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amlb_ext.core.errors import (
     ConfigError,
+    DataError,
     HardsynthError,
+    SourceError,
     SuiteError,
     suggest_nearest,
 )
@@ -40,6 +45,8 @@ SAVED_EVERY = 5.0
 
 #: Of one cell: labels, and the number under ``value``.
 Rows = list[dict[str, Any]]
+#: What tells a cell from others, such as ``data`` and ``draw``: columns of its rows.
+Labels = dict[str, Any]
 
 
 class Settings(BaseModel):
@@ -70,6 +77,27 @@ class Settings(BaseModel):
     def is_confirmatory(self) -> bool:
         """Whether nothing may change once a cell is computed."""
         return False
+
+
+class Seeded(Settings):
+    """What a study may be told whose draws follow from a seed.
+
+    Attributes
+    ----------
+    draws : int
+        Repetitions.
+    seed : int
+        A draw depends on it, on its own number and on what tells its cell from others.
+    """
+
+    draws: int = Field(1, ge=1)
+    seed: int = Field(0, ge=0)
+
+
+class OneStream(Seeded):
+    """The same, where a cell has all draws, since they share one random stream."""
+
+    chooses: ClassVar[frozenset[str]] = frozenset()
 
 
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
@@ -106,33 +134,37 @@ def read_settings(
         raise ConfigError(f"{where}: {place}: {problem['msg'].lower()}", hint) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One cell: its labels, and what computes it.
+def grid(**axes: str | Iterable[Any]) -> Callable[..., Iterator[Labels]]:
+    """Return the cells of a full design: every combination of the labels' values.
 
-    Attributes
+    Parameters
     ----------
-    labels : dict
-        Columns of its rows that tell it from other cells, such as ``data`` and ``draw``.
-    compute : callable
-        Returns :data:`Rows`; a function of a module, so that another process can import it.
-    arguments : tuple
-    content : str
-        Hash of the data, where they are not named by the labels.
+    **axes
+        Label → its values, or the name of the setting that has them; a number, as ``draws`` is,
+        stands for so many numbers from 0 on.
+
+    Examples
+    --------
+    >>> [labels["draw"] for labels in grid(n=(50, 200), draw="draws")(Settings(draws=2))]
+    [0, 1, 0, 1]
     """
 
-    labels: dict[str, Any]
-    compute: Callable[..., Rows]
-    arguments: tuple[Any, ...]
-    content: str = ""
+    def cells(settings: Settings, _: Path | None = None) -> Iterator[Labels]:
+        values = []
+        for axis in axes.values():
+            own = getattr(settings, axis) if isinstance(axis, str) else axis
+            values.append(range(own) if isinstance(own, int) else own)
+        for combination in itertools.product(*values):
+            yield dict(zip(axes, combination, strict=True))
+
+    return cells
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The cells of a study, and what could not be had for it (name → reason)."""
+class Cell(NamedTuple):
+    """One cell that is to be computed: its labels, and the table that they name."""
 
-    cells: Sequence[Cell]
-    left_out: dict[str, str] = field(default_factory=dict)
+    labels: Labels
+    table: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +178,23 @@ class Study:
         Studies of one group can be run by its name.
     settings : Settings
         The defaults.
-    plan : callable
-        From settings and the folder of data files (None: none was named) to the cells.
+    cells : callable
+        From the settings and the folder of data files (None: none was named) to the labels of
+        every cell, see :func:`grid`.
+    compute : callable
+        From the settings, the table where ``load`` reads one, and the labels, by name, to
+        :data:`Rows`; a function of a module, so that another process can import it.
     summarize : callable
         From all rows and the settings to tables, pictures and notes.
     small : dict
         Settings of a case that takes seconds.
+    load : callable, optional
+        From a name, the settings and the folder to a table. One that cannot be had is left out,
+        and the page says why.
+    names : str
+        The label that names the table.
+    needs_all : bool
+        Whether a table that cannot be had ends the study before anything is written.
     files : bool
         Whether it reads data files that must be downloaded.
     defaults : str
@@ -162,9 +205,13 @@ class Study:
     title: str
     group: str
     settings: Settings
-    plan: Callable[[Any, Path | None], Plan]
+    cells: Callable[[Any, Path | None], Iterable[Labels]]
+    compute: Callable[..., Rows]
     summarize: Callable[[pd.DataFrame, Any], list[Part]]
     small: dict[str, Any]
+    load: Callable[[str, Any, Path | None], Any] | None = None
+    names: str = "data"
+    needs_all: bool = False
     files: bool = False
     defaults: str = ""
 
@@ -231,23 +278,22 @@ def run_study(
     ConfigError
         Nothing could be run, or the folder holds confirmatory draws by other settings.
     """
-    plan = study.plan(settings, data)
-    if not plan.cells:
-        raise _nothing_run(study, plan.left_out)
+    cells, left_out = _plan_cells(study, settings, data)
+    if not cells:
+        raise _nothing_run(study, left_out)
     folder = out / study.name / settings.part
     _claim_folder(folder, settings)
-    names = [_hash_cell(study, settings, cell) for cell in plan.cells]
+    names = [_hash_cell(study, settings, cell) for cell in cells]
     done = _read_cells(folder / CELLS)
-    missing = [
-        (name, cell)
-        for name, cell in zip(names, plan.cells, strict=True)
+    missing = {
+        name: (study.compute, settings, cell, study.load is not None)
+        for name, cell in zip(names, cells, strict=True)
         if name not in done
-    ]
+    }
     _compute_missing(study.name, missing, done, folder, workers=workers, quiet=quiet)
     # from the file, so that a cell just computed equals one read later
     done = _read_cells(folder / CELLS)
     rows = pd.concat([done[name] for name in names], ignore_index=True)
-    left_out = dict(plan.left_out)
     failed = rows[FAILURE] != ""
     for row in rows[failed].to_dict(orient="records"):
         labels = [row[label] for label in ("data", "row", "table") if row.get(label)]
@@ -270,8 +316,30 @@ def run_study(
         notes=[*notes, *(f"Left out: {name}: {why}" for name, why in left_out.items())],
     )
     return Outcome(
-        page=page, left_out=left_out, computed=len(missing), cells=len(plan.cells)
+        page=page, left_out=left_out, computed=len(missing), cells=len(cells)
     )
+
+
+def _plan_cells(
+    study: Study, settings: Settings, folder: Path | None
+) -> tuple[list[Cell], dict[str, str]]:
+    """Return the cells with their tables, each read once, and why tables are left out."""
+    tables: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    cells = []
+    for labels in study.cells(settings, folder):
+        name = str(labels.get(study.names))
+        if study.load and name not in {*tables, *left_out}:
+            try:
+                tables[name] = study.load(name, settings, folder)
+            except (SourceError, DataError) as error:
+                if study.needs_all:
+                    raise
+                # the others are run, and the page says what lacks
+                left_out[name] = str(error)
+        if name not in left_out:
+            cells.append(Cell(labels, tables.get(name)))
+    return cells, left_out
 
 
 def _nothing_run(study: Study, left_out: Mapping[str, str]) -> ConfigError:
@@ -283,7 +351,9 @@ def _nothing_run(study: Study, left_out: Mapping[str, str]) -> ConfigError:
 
 def _hash_cell(study: Study, settings: Settings, cell: Cell) -> str:
     """Return a hash of everything that the rows of a cell depend on."""
-    parts = [__version__, study.name, settings.identity(), cell.labels, cell.content]
+    # a table that its name and the draw decide has no hash
+    content = getattr(cell.table, "content_hash", "")
+    parts = [__version__, study.name, settings.identity(), cell.labels, content]
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -335,14 +405,17 @@ def _read_cells(path: Path) -> dict[str, pd.DataFrame]:
 
 def _compute_missing(
     name: str,
-    missing: Sequence[tuple[str, Cell]],
+    missing: Mapping[str, tuple[Any, ...]],
     done: dict[str, pd.DataFrame],
     folder: Path,
     *,
     workers: int,
     quiet: bool,
 ) -> None:
-    """Compute cells and add them to the file, whatever ends the run."""
+    """Compute cells and add them to the file, whatever ends the run.
+
+    ``missing`` has what :func:`_compute` takes by the hash of the cell.
+    """
 
     def save() -> None:
         table = pd.concat(done.values(), ignore_index=True)
@@ -356,16 +429,12 @@ def _compute_missing(
     # no more processes than there is work: each takes a second to start
     n_workers = min(workers or available_cores(), len(missing))
     saved = time.monotonic()
-    jobs = ((cell.compute, cell.arguments) for _, cell in missing)
+    cell_names = list(missing)
     try:
         with Bar(total=len(missing), desc=name, unit="cell", disable=quiet) as bar:
-            for index, (rows, failure, seconds) in run_jobs(_compute, jobs, n_workers):
-                cell_name, cell = missing[index]
-                table = pd.DataFrame(rows or [{VALUE: float("nan")}])
-                labels = {key: str(value) for key, value in cell.labels.items()}
-                done[cell_name] = table.assign(
-                    **labels, cell=cell_name, seconds=seconds, failure=failure
-                )
+            for index, table in run_jobs(_compute, missing.values(), n_workers):
+                cell_name = cell_names[index]
+                done[cell_name] = table.assign(**{CELL: cell_name})
                 bar.update()
                 if time.monotonic() - saved > SAVED_EVERY:
                     save()
@@ -376,20 +445,24 @@ def _compute_missing(
 
 
 def _compute(
-    compute: Callable[..., Rows], arguments: tuple[Any, ...]
-) -> tuple[Rows, str, float]:
-    """Return a cell's rows, or why it has none, and the processor seconds it took."""
+    compute: Callable[..., Rows], settings: Settings, cell: Cell, takes_table: bool
+) -> pd.DataFrame:
+    """Return a cell's rows with its labels, the processor seconds, and why there are none."""
     began = time.process_time()
     rows: Rows = []
     failure = ""
+    tables = (cell.table,) if takes_table else ()
     try:
-        rows = compute(*arguments)
+        rows = compute(settings, *tables, **cell.labels)
     except HardsynthError as error:
         # what one cell cannot do costs no other its rows
         failure = str(error)
     if not rows and not failure:
         failure = "it has no rows"
-    return rows, failure, time.process_time() - began
+    seconds = time.process_time() - began
+    labels = {key: str(value) for key, value in cell.labels.items()}
+    table = pd.DataFrame(rows or [{VALUE: float("nan")}])
+    return table.assign(**labels, **{SECONDS: seconds, FAILURE: failure})
 
 
 def flat_rows(value: Any, *names: str, **labels: Any) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,9 +94,9 @@ def mean_and_error(values: Any, decimals: int = 3) -> str:
 
 
 def means_table(
-    rows: pd.DataFrame, index: str, columns: str, decimals: int = 3
+    rows: pd.DataFrame, index: str | list[str], columns: str
 ) -> pd.DataFrame:
-    """Return ``mean ± standard error`` of the values by two labels, in order of appearance.
+    """Return ``mean ± standard error`` of the values by labels, in order of appearance.
 
     Examples
     --------
@@ -104,10 +104,26 @@ def means_table(
     >>> means_table(rows, "method", "data").to_numpy().tolist()
     [['a', '0.500 ± 0.250']]
     """
-    groups = rows.groupby([index, columns], sort=False)["value"]
-    shown = groups.agg(lambda values: mean_and_error(values, decimals)).unstack(columns)
-    in_order = shown.reindex(index=rows[index].unique(), columns=rows[columns].unique())
+    names = [index] if isinstance(index, str) else index
+    groups = rows.groupby([*names, columns], sort=False)["value"]
+    shown = groups.agg(mean_and_error).unstack(columns)
+    lines = rows.set_index(names).index.unique()
+    in_order = shown.reindex(index=lines, columns=rows[columns].unique())
     return in_order.fillna("").reset_index()
+
+
+def summarize_means(
+    *index: str, columns: str = "figure"
+) -> Callable[[pd.DataFrame, Any], list[Part]]:
+    """Return a summary of a study: the mean and standard error of each figure, by labels."""
+
+    def summarize(rows: pd.DataFrame, _: Any) -> list[Part]:
+        groups = rows.groupby([*index, columns], sort=False)["value"]
+        means = groups.agg(mean="mean", se="sem", count="count").reset_index()
+        shown = means_table(rows, list(index), columns)
+        return [Table(heading="Means", frame=shown, data=means, file="means.csv")]
+
+    return summarize
 
 
 def write_page(
@@ -251,8 +267,27 @@ def cell_text(cell: Any, decimals: int = 4) -> str:
     return f"{text} (paper: {printed}{word})"
 
 
+def text_tables(
+    cells: pd.DataFrame,
+    texts: Iterable[str],
+    by: list[str],
+    *,
+    index: str | list[str],
+    columns: str,
+) -> list[Table]:
+    """Return one table of texts for each value of some labels, in order of appearance."""
+    tables = []
+    for place, part in cells.assign(text=list(texts)).groupby(by, sort=False):
+        wide = part.pivot_table(
+            index=index, columns=columns, values="text", aggfunc="first", sort=False
+        )
+        frame = wide.fillna("").reset_index()
+        tables.append(Table(heading=", ".join(map(str, place)), frame=frame))
+    return tables
+
+
 def compared_tables(
-    cells: pd.DataFrame, texts: pd.Series, *, index: list[str], columns: str
+    cells: pd.DataFrame, texts: Iterable[str], *, index: list[str], columns: str
 ) -> list[Table]:
     """Return one table for each data set, and the file of all cells.
 
@@ -260,20 +295,13 @@ def compared_tables(
     ----------
     cells : DataFrame
         With a column ``data`` and those of :func:`compare_with_printed`.
-    texts : Series
+    texts : iterable of str
         Of each cell, as the tables show it.
     index : list of str
         Columns that name a line.
     columns : str
         Column whose values are the columns of the tables.
     """
-    tables = []
-    shown = cells.assign(text=texts)
-    for data, part in shown.groupby("data", sort=False):
-        wide = part.pivot_table(
-            index=index, columns=columns, values="text", aggfunc="first", sort=False
-        )
-        tables.append(Table(heading=str(data), frame=wide.fillna("").reset_index()))
     counts = cells["within"].value_counts()
     verdict = (
         f"{counts.get(True, 0)} cells within, {counts.get(False, 0)} outside: at most "
@@ -282,5 +310,5 @@ def compared_tables(
     )
     return [
         Table(heading="All cells", file="agreement.csv", data=cells, note=verdict),
-        *tables,
+        *text_tables(cells, texts, ["data"], index=index, columns=columns),
     ]

@@ -16,13 +16,13 @@ of risk with simultaneous intervals, and the place with unlabelled rows as a con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 from sklearn.base import clone
@@ -34,7 +34,7 @@ from amlb_ext.comparison import compare
 from amlb_ext.comparison.models import choose_loss, predict_rows
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.config import HardnessConfig
-from amlb_ext.core.errors import ConfigError, SourceError
+from amlb_ext.core.errors import SourceError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.hardening.weights import learn_failures, votes_of
@@ -46,9 +46,15 @@ from amlb_ext.units import region as region_module
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
-from benchmarks.studies.swap.study import Population, make_model, make_population
+from benchmarks.studies.swap.study import (
+    Population,
+    make_model,
+    make_population,
+    predict_all,
+    read_file,
+)
 
 #: Of each model, on the labelled rows and on the pool.
 Losses = dict[str, tuple[np.ndarray, np.ndarray]]
@@ -60,7 +66,7 @@ PROVEN = 3.0
 RISK_GROUPS = ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0))
 
 
-class TruthSettings(Settings):
+class TruthSettings(Seeded):
     """What the study of truth may be told.
 
     Attributes
@@ -77,11 +83,9 @@ class TruthSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(5, ge=1)
     table: str = "made"
     n: tuple[int, ...] = (300, 1000)
     f: tuple[str, ...] = ("linear", "forest")
-    seed: int = Field(0, ge=0)
 
     @property
     def part(self) -> str:
@@ -89,24 +93,17 @@ class TruthSettings(Settings):
         return Path(self.table.partition(":")[0]).stem
 
 
-def read_population(table: str, folder: str) -> Population:
+def read_population(
+    table: str, settings: TruthSettings, folder: Path | None
+) -> Population:
     """Return a table of one's own, or one of the study of the swap."""
     path, _, target = table.partition(":")
     if not Path(path).is_file():
-        return make_population(table, folder)
-    frame = pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
-    target = target or str(frame.columns[-1])
-    if target not in frame:
-        raise ConfigError(f"{path} has no column {target!r}", "write FILE:TARGET")
-    frame = frame[frame[target].notna()].sample(frac=1, random_state=0)
-    if len(frame) < FITTED + POOL + 1000:
-        raise SourceError(f"{path} has {len(frame)} rows", "12,000 are needed")
-    frame = frame.iloc[:20_000].reset_index(drop=True)
-    y, X = frame[target], frame.drop(columns=target)
-    if pd.api.types.is_numeric_dtype(y) and y.nunique() > 30:
-        return Population(X=X, y=y.to_numpy(dtype=float))
-    codes, classes = pd.factorize(y, sort=True)
-    return Population(X=X, y=codes, n_classes=len(classes))
+        return make_population(table, settings, folder)
+    population = read_file(Path(path), target)
+    if len(population.y) < FITTED + POOL + 1000:
+        raise SourceError(f"{path} has {len(population.y)} rows", "12,000 are needed")
+    return population
 
 
 def make_models(X: pd.DataFrame, is_class: bool) -> dict[str, Any]:
@@ -128,12 +125,17 @@ def make_models(X: pd.DataFrame, is_class: bool) -> dict[str, Any]:
 
 
 def judge_table(
-    table: str, f: str, n: int, draw: int, settings: TruthSettings, folder: str
+    settings: TruthSettings,
+    population: Population,
+    *,
+    table: str,
+    F: str,
+    n: int,
+    draw: int,
 ) -> Rows:
     """Return what is said of all candidates on one division, and whether it is true."""
-    population = read_population(table, folder)
     is_class = population.n_classes > 0
-    seed = derive_int_seed(settings.seed, table, f, draw)
+    seed = derive_int_seed(settings.seed, table, F, draw)
     rng = random_stream(seed, "truth study", "division")
     order = rng.permutation(len(population.y))[: FITTED + n + POOL]
     fitted, here, pool = np.split(order, [FITTED, FITTED + n])
@@ -141,16 +143,16 @@ def judge_table(
     models = make_models(X, is_class)
     for model in models.values():
         model.fit(X.iloc[fitted], y[fitted])
-    F = models.pop(f)
+    baseline = models.pop(F)
     sample = fitted[rng.integers(0, FITTED, FITTED)]
-    models["re-fit"] = clone(F).fit(X.iloc[sample], y[sample])
+    models["re-fit"] = clone(baseline).fit(X.iloc[sample], y[sample])
     how: dict[str, Any] = {"train": (X.iloc[fitted], y[fitted]), "seed": seed}
-    result = compare(F, models, X.iloc[here], y[here], **how)
+    result = compare(baseline, models, X.iloc[here], y[here], **how)
     again = {"re-fit": models["re-fit"]}
-    recipes = compare(F, again, X.iloc[here], y[here], claim="recipes", **how)
-    losses = _losses({"F": F, **models}, X, y, here, pool)
+    recipes = compare(baseline, again, X.iloc[here], y[here], claim="recipes", **how)
+    losses = _losses({"F": baseline, **models}, population, here, pool)
     places = _places_of_pool(
-        F, X.iloc[here], y[here], X.iloc[pool], losses["F"][0], seed
+        baseline, X.iloc[here], y[here], X.iloc[pool], losses["F"][0], seed
     )
     t_tests = [
         ttest_1samp(losses[name][0] - losses["F"][0], 0).pvalue for name in models
@@ -164,30 +166,25 @@ def judge_table(
         if name == "re-fit":
             verdict = recipes.row(name, OVERALL)["verdict"]
             found["recipe called"] = float(verdict in ("better", "worse"))
-        for measure, value in found.items():
-            measured.append({"candidate": name, "measure": measure, "value": value})
+        measured += flat_rows(found, "measure", candidate=name)
     return measured
 
 
 def _losses(
     models: dict[str, Any],
-    X: pd.DataFrame,
-    y: np.ndarray,
+    population: Population,
     here: np.ndarray,
     pool: np.ndarray,
 ) -> Losses:
     """Return each model's losses on the labelled rows and on the pool, as `compare` caps them."""
+    X, y = population.X, population.y
     rows = np.concatenate([here, pool])
     losses: dict[str, np.ndarray] = {}
     for name, model in models.items():
-        if hasattr(model, "predict_proba"):
-            p = np.zeros((len(rows), int(y.max()) + 1))
-            p[:, model.classes_] = model.predict_proba(X.iloc[rows])
-            losses[name] = row_loss(y[rows], p)
-        else:
-            losses[name] = row_loss(y[rows], model.predict(X.iloc[rows]))
+        f = predict_all(model, X.iloc[rows], population.n_classes)
+        losses[name] = row_loss(y[rows], f)
     cap = NO_CAP
-    if not hasattr(models["F"], "predict_proba"):
+    if not population.n_classes:
         cap = cap_from_baseline(losses["F"][: len(here)])
     capped = {name: cap.apply(values) for name, values in losses.items()}
     return {name: (v[: len(here)], v[len(here) :]) for name, v in capped.items()}
@@ -320,22 +317,9 @@ def _with_unlabelled(d: np.ndarray, risk: np.ndarray, places: np.ndarray) -> flo
     return _one_sided(d - beta * (risk - there), inside)
 
 
-def _plan(settings: TruthSettings, folder: Path | None) -> Plan:
-    where = str(folder or "")
-    try:
-        read_population(settings.table, where)
-    except SourceError as error:
-        return Plan(cells=[], left_out={settings.table: str(error)})
-    cells = []
-    for f in settings.f:
-        for n in settings.n:
-            for draw in range(settings.draws):
-                labels = {"table": settings.table, "F": f, "n": n, "draw": draw}
-                arguments = (settings.table, f, n, draw, settings, where)
-                cells.append(
-                    Cell(labels=labels, compute=judge_table, arguments=arguments)
-                )
-    return Plan(cells=cells)
+def _cells(settings: TruthSettings, _: Path | None) -> Iterator[Labels]:
+    """Return the cells: a study is of one table."""
+    return grid(table=(settings.table,), F="f", n="n", draw="draws")(settings)
 
 
 def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
@@ -360,8 +344,11 @@ STUDIES = [
         name="truth",
         title="Is what compare says true, and of its own? One table, its rest as the truth",
         group="truth",
-        settings=TruthSettings(),
-        plan=_plan,
+        settings=TruthSettings(draws=5),
+        cells=_cells,
+        load=read_population,
+        names="table",
+        compute=judge_table,
         summarize=_summarize,
         small={"draws": 1, "n": (300,), "f": ("linear",)},
         files=True,

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from benchmarks.studies.engine import Cell, Plan, Settings, Study, run_study
+from benchmarks.studies.engine import Settings, Study, grid, run_study
 from benchmarks.studies.fidelity.protocol import Protocol
 from benchmarks.studies.page import Table
 
@@ -16,22 +16,14 @@ class Choice(Settings):
     factor: float = 2.0
 
 
-def compute(number, factor):
-    if number in STOPPING:
+def compute(choice, *, draw):
+    if draw in STOPPING:
         raise KeyboardInterrupt
-    if number in FAILING:
+    if draw in FAILING:
         raise DataError("too few rows", "give more")
-    COMPUTED.append(number)
+    COMPUTED.append(draw)
     # neither a row's name nor a number may change on its way through the file
-    return [{"row": "0.10", "value": factor * number / 3}]
-
-
-def plan(choice, _):
-    cells = [
-        Cell(labels={"draw": n}, compute=compute, arguments=(n, choice.factor))
-        for n in range(choice.draws)
-    ]
-    return Plan(cells=cells)
+    return [{"row": "0.10", "value": getattr(choice, "factor", 2.0) * draw / 3}]
 
 
 def summarize(rows, choice):
@@ -44,7 +36,8 @@ STUDY = Study(
     title="Tiny",
     group="tests",
     settings=Choice(draws=3),
-    plan=plan,
+    cells=grid(draw="draws"),
+    compute=compute,
     summarize=summarize,
     small={},
 )
@@ -108,7 +101,8 @@ def test_confirmatory_draws_take_no_other_protocol(tmp_path):
             title="Tiny",
             group="tests",
             settings=Protocol(phase=phase, draws=1),
-            plan=lambda *_: plan(Choice(draws=1), None),
+            cells=grid(draw=(0,)),
+            compute=compute,
             summarize=summarize,
             small={},
         )

@@ -19,6 +19,7 @@ WRITTEN = {
     "swarm-hull": {"hull.csv", "hull.svg"},
     "fidelity": {"contrasts.csv", "levels.csv", "contrasts.svg", "tau_realised.svg"},
     "coverage": {"coverage.csv"},
+    "gate-margin": {"means.csv"},
 }
 
 

@@ -7,8 +7,8 @@ the mean loss over all of them is the true error exactly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,76 +97,29 @@ def draw_waves(
     return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 / 4 + noise
 
 
-def _make_mixture(
-    name: str, model: Any, loss_names: tuple[str, ...], size: int, seed: int
-) -> Population:
-    """Return the five Gaussians with a classifier trained on other rows of them."""
-    # one stream, so the order of the draws below is part of every number
-    rng = random_stream(seed, "coverage", "mixture")
-    # trained on rows of the same law that are not in the pool
-    model.fit(*draw_rows(TRAIN, rng))
-    X, y = draw_rows(size, rng)
-    X_drifted, y_drifted = draw_rows(size // DRIFTED_PART, rng, SHIFT)
-    X_other, y_other = draw_rows(SURROGATE_TRAIN, rng)
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """Where the rows of a population come from, and what is judged on them.
 
-    f = model.predict_proba(X)
-    f_drifted = model.predict_proba(X_drifted)
-    pools = []
-    for loss_name in loss_names:
-        loss = LOSSES[loss_name]
-        if name == "tree":
-            # its probabilities are 0 or 1: learn what to expect on other rows
-            other_losses = loss(y_other, model.predict_proba(X_other))
-            expect = _fit_surrogate(X_other, other_losses, seed)
-            tau, tau_drifted = expect(X), expect(X_drifted)
-        else:
-            tau, tau_drifted = expected_loss(loss, f), expected_loss(loss, f_drifted)
-        pool = Pool(
-            loss=loss,
-            losses=loss(y, f),
-            tau=tau,
-            drifted=loss(y_drifted, f_drifted),
-            tau_drifted=tau_drifted,
-        )
-        pools.append(pool)
-    return Population(
-        name="mixture",
-        model=name,
-        pools=tuple(pools),
-        classes=y,
-        classes_drifted=y_drifted,
-        priors=np.bincount(y, minlength=len(SHARES)) / size,
-        order=np.argsort(y, kind="stable"),
-    )
+    Attributes
+    ----------
+    name : str
+    draw : callable
+        From a number of rows, a stream and a shift to features and targets.
+    model : estimator
+        Not fitted.
+    losses : callable
+        From the targets seen in training to the losses.
+    learns : bool
+        Whether the surrogate is learnt on other rows, since the model says nothing of its errors:
+        a regressor, or a tree, whose probabilities are 0 or 1.
+    """
 
-
-def _make_boosting(size: int, seed: int) -> Population:
-    """Return the waves with a boosted regressor trained on other rows of them."""
-    rng = random_stream(seed, "coverage", "waves")
-    X_train, y_train = draw_waves(TRAIN, rng)
-    # the range of the losses is that of the targets seen, as for a user
-    low, high = float(y_train.min()), float(y_train.max())
-    model = HistGradientBoostingRegressor(early_stopping=False, random_state=0)
-    model.fit(X_train, y_train)
-
-    X, y = draw_waves(size, rng)
-    X_drifted, y_drifted = draw_waves(size // DRIFTED_PART, rng, SHIFT)
-    X_other, y_other = draw_waves(SURROGATE_TRAIN, rng)
-    f = model.predict(X)
-    f_drifted = model.predict(X_drifted)
-    f_other = model.predict(X_other)
-    pools = []
-    for loss in (squared_loss(low, high), absolute_loss(low, high)):
-        expect = _fit_surrogate(X_other, loss(y_other, f_other), seed)
-        pool = Pool(
-            loss=loss,
-            losses=loss(y, f),
-            tau=expect(X),
-            drifted=loss(y_drifted, f_drifted),
-            tau_drifted=expect(X_drifted),
-        )
-        pools.append(pool)
-    return Population(name="waves", model="boosting", pools=tuple(pools))
+    name: str
+    draw: Callable[..., tuple[np.ndarray, np.ndarray]]
+    model: Any
+    losses: Callable[[np.ndarray], list[BoundedLoss]]
+    learns: bool = True
 
 
 def _fit_surrogate(
@@ -183,21 +136,33 @@ def _fit_surrogate(
     return lambda rows: np.asarray(regressor.predict(rows))
 
 
-#: The populations by the model that is judged on them.
-MAKERS: dict[str, Callable[[int, int], Population]] = {
-    "tree": partial(
-        _make_mixture,
-        "tree",
-        DecisionTreeClassifier(random_state=0),
-        ("zero_one",),
+def _range_losses(y: np.ndarray) -> list[BoundedLoss]:
+    """Return losses whose range is that of the targets seen, as for a user."""
+    low, high = float(y.min()), float(y.max())
+    return [squared_loss(low, high), absolute_loss(low, high)]
+
+
+#: By the model that is judged.
+LAWS = {
+    "tree": Law(
+        name="mixture",
+        draw=draw_rows,
+        model=DecisionTreeClassifier(random_state=0),
+        losses=lambda _: [LOSSES["zero_one"]],
     ),
-    "logistic": partial(
-        _make_mixture,
-        "logistic",
-        LogisticRegression(max_iter=1000),
-        ("zero_one", "brier", "log_loss"),
+    "logistic": Law(
+        name="mixture",
+        draw=draw_rows,
+        model=LogisticRegression(max_iter=1000),
+        losses=lambda _: [LOSSES[name] for name in ("zero_one", "brier", "log_loss")],
+        learns=False,
     ),
-    "boosting": _make_boosting,
+    "boosting": Law(
+        name="waves",
+        draw=draw_waves,
+        model=HistGradientBoostingRegressor(early_stopping=False, random_state=0),
+        losses=_range_losses,
+    ),
 }
 
 
@@ -208,9 +173,44 @@ def make_population(model: str, size: int, seed: int) -> Population:
     Parameters
     ----------
     model : str
-        A key of :data:`MAKERS`.
+        A key of :data:`LAWS`.
     size : int
         Rows of the pool.
     seed : int
     """
-    return MAKERS[model](size, seed)
+    law = LAWS[model]
+    # one stream, so the order of the draws below is part of every number
+    rng = random_stream(seed, "coverage", law.name)
+    # trained on rows of the same law that are not in the pool
+    X_train, y_train = law.draw(TRAIN, rng)
+    fitted = law.model.fit(X_train, y_train)
+    X, y = law.draw(size, rng)
+    X_drifted, y_drifted = law.draw(size // DRIFTED_PART, rng, SHIFT)
+    X_other, y_other = law.draw(SURROGATE_TRAIN, rng)
+    predict = getattr(fitted, "predict_proba", fitted.predict)
+    f, f_drifted = predict(X), predict(X_drifted)
+    pools = []
+    for loss in law.losses(y_train):
+        if law.learns:
+            expect = _fit_surrogate(X_other, loss(y_other, predict(X_other)), seed)
+            tau, tau_drifted = expect(X), expect(X_drifted)
+        else:
+            tau, tau_drifted = expected_loss(loss, f), expected_loss(loss, f_drifted)
+        pool = Pool(
+            loss=loss,
+            losses=loss(y, f),
+            tau=tau,
+            drifted=loss(y_drifted, f_drifted),
+            tau_drifted=tau_drifted,
+        )
+        pools.append(pool)
+    population = Population(name=law.name, model=model, pools=tuple(pools))
+    if law.name == "waves":
+        return population
+    return replace(
+        population,
+        classes=y,
+        classes_drifted=y_drifted,
+        priors=np.bincount(y, minlength=len(SHARES)) / size,
+        order=np.argsort(y, kind="stable"),
+    )

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import pickle
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -36,14 +37,14 @@ from amlb_ext.estimate.answers import EstimateAnswers
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 from benchmarks.studies.engine import (
-    Cell,
-    Plan,
+    Labels,
     Rows,
-    Settings,
+    Seeded,
     Study,
     flat_rows,
+    grid,
 )
-from benchmarks.studies.page import Part, Table
+from benchmarks.studies.page import Part, Table, text_tables
 
 #: What is given beside the labelled rows.
 GIVEN = ("nothing", "unlabelled", "train", "train and unlabelled")
@@ -68,7 +69,7 @@ RANGE = (-12.0, 30.0)
 EARLY = 0.3
 
 
-class SamplingSettings(Settings):
+class SamplingSettings(Seeded):
     """What the study of samples may be told.
 
     Attributes
@@ -86,24 +87,10 @@ class SamplingSettings(Settings):
 
     chooses: ClassVar[frozenset[str]] = frozenset({"draws", "kinds", "designs"})
 
-    draws: int = Field(100, ge=1)
     rows: int = Field(200, ge=1)
     level: float = Field(0.95, gt=0, lt=1)
-    seed: int = Field(0, ge=0)
     kinds: tuple[Literal["classes", "numbers"], ...] = ("classes", "numbers")
     designs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Draw:
-    """One draw of training rows, a model and S, whose n rows a design labels."""
-
-    kind: str
-    design: str
-    n: int
-    level: float
-    seed: int
-    number: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,29 +104,12 @@ class Scene:
     errors: dict[str, float]
 
 
-def _plan(settings: SamplingSettings, _: Path | None) -> Plan:
-    cells = []
+def _cells(settings: SamplingSettings, _: Path | None) -> Iterator[Labels]:
     for kind in settings.kinds:
-        for design in DESIGNS[kind]:
-            if settings.designs and design not in settings.designs:
-                continue
-            for number in range(settings.draws):
-                draw = Draw(
-                    kind=kind,
-                    design=design,
-                    n=settings.rows,
-                    level=settings.level,
-                    seed=settings.seed,
-                    number=number,
-                )
-                cells.append(
-                    Cell(
-                        labels={"kind": kind, "design": design, "draw": number},
-                        compute=judge_sample,
-                        arguments=(draw,),
-                    )
-                )
-    return Plan(cells=cells)
+        designs = DESIGNS[kind]
+        if settings.designs:
+            designs = tuple(name for name in designs if name in settings.designs)
+        yield from grid(kind=(kind,), design=designs, draw="draws")(settings)
 
 
 def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
@@ -160,32 +130,28 @@ def _summarize(rows: pd.DataFrame, settings: SamplingSettings) -> list[Part]:
     )
     figures = means.reset_index()
     note = "Share of draws for which nothing is quoted, and how often what is quoted holds."
-    parts: list[Part] = [
-        Table(heading="Samples", note=note, data=figures, file="sampling.csv")
-    ]
     texts = []
     for row in figures.itertuples():
         text = f"{row.refused:.0%} refused"
         texts.append(text if np.isnan(row.coverage) else f"{text}, {row.coverage:.2f}")
-    for place, part in figures.assign(text=texts).groupby(["kind", "loss"], sort=False):
-        frame = part.pivot_table(
-            index="design", columns="given", values="text", aggfunc="first", sort=False
-        )
+    by = ["kind", "loss"]
+    return [
+        Table(heading="Samples", note=note, data=figures, file="sampling.csv"),
         # class priors need the training rows, so this design lacks two columns
-        frame = frame.fillna("").reset_index()
-        parts.append(Table(heading=", ".join(place), frame=frame))
-    return parts
+        *text_tables(figures, texts, by, index="design", columns="given"),
+    ]
 
 
-def judge_sample(draw: Draw) -> Rows:
+def judge_sample(
+    settings: SamplingSettings, *, kind: str, design: str, draw: int
+) -> Rows:
     """Return, by loss and what is given beside S, whether something is quoted and holds."""
-    key = ("sampling", draw.kind, draw.design, draw.number)
-    rng = random_stream(draw.seed, *key)
-    scene = _make_scene(draw.kind, draw.design, rng)
+    rng = random_stream(settings.seed, "sampling", kind, design, draw)
+    scene = _make_scene(kind, design, rng)
     # S, without repeats
-    weights = _design_weights(scene, draw.design)
+    weights = _design_weights(scene, design)
     chances = weights / weights.sum()
-    rows = rng.choice(len(scene.pool), draw.n, replace=False, p=chances)
+    rows = rng.choice(len(scene.pool), settings.rows, replace=False, p=chances)
     labelled = scene.pool.iloc[rows]
     # the command reads files, and so does this study of it
     with tempfile.TemporaryDirectory() as name:
@@ -195,12 +161,14 @@ def judge_sample(draw: Draw) -> Rows:
         unlabelled = scene.unlabelled.drop(columns="y")
         unlabelled.to_csv(folder / "unlabelled.csv", index=False)
         (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
-        return _estimate_from_files(folder, scene, draw)
+        takes_priors = design == "by_class, priors"
+        return _estimate_from_files(folder, scene, settings.level, takes_priors)
 
 
-def _estimate_from_files(folder: Path, scene: Scene, draw: Draw) -> Rows:
+def _estimate_from_files(
+    folder: Path, scene: Scene, level: float, takes_priors: bool
+) -> Rows:
     """Return the records of ``hardsynth estimate`` without and with training rows."""
-    takes_priors = draw.design == "by_class, priors"
     records: Rows = []
     for train in (None, folder / "train.csv"):
         if takes_priors and train is None:
@@ -210,25 +178,23 @@ def _estimate_from_files(folder: Path, scene: Scene, draw: Draw) -> Rows:
             data=folder / "labelled.csv",
             train=train,
             target="y",
-            target_range=RANGE if draw.kind == "numbers" else None,
+            target_range=None if hasattr(scene.model, "predict_proba") else RANGE,
             class_prior="train" if takes_priors else {},
             trust_pickle=True,  # written above
         )
-        answers = EstimateAnswers(read_inputs(request), draw.level, 0)
+        answers = EstimateAnswers(read_inputs(request), level, 0)
         answers.from_labels()
         without_rows, with_rows = GIVEN[:2] if train is None else GIVEN[2:]
-        records += _judge_answers(answers, scene, draw, given=without_rows)
+        records += _judge_answers(answers, scene, given=without_rows)
         answers.compare_unlabelled(folder / "unlabelled.csv")
-        records += _judge_answers(answers, scene, draw, given=with_rows)
+        records += _judge_answers(answers, scene, given=with_rows)
     return records
 
 
-def _judge_answers(
-    answers: EstimateAnswers, scene: Scene, draw: Draw, *, given: str
-) -> Rows:
+def _judge_answers(answers: EstimateAnswers, scene: Scene, *, given: str) -> Rows:
     """Return for each loss whether something is quoted, and whether that holds."""
     records: Rows = []
-    for loss in _losses_of_kind(draw.kind):
+    for loss in _losses_of(scene.model):
         quoted = answers.with_loss(loss).report("", "").recommended
         theta = scene.errors[loss.name]
         figures = {
@@ -240,8 +206,8 @@ def _judge_answers(
     return records
 
 
-def _losses_of_kind(kind: str) -> list[BoundedLoss]:
-    if kind == "classes":
+def _losses_of(model: Any) -> list[BoundedLoss]:
+    if hasattr(model, "predict_proba"):
         return [LOSSES["zero_one"], LOSSES["brier"], LOSSES["log_loss"]]
     return [squared_loss(*RANGE), absolute_loss(*RANGE)]
 
@@ -276,7 +242,7 @@ def _make_scene(kind: str, design: str, rng: np.random.Generator) -> Scene:
         model = make_pipeline(PolynomialFeatures(2), StandardScaler(), Ridge())
     model.fit(train.drop(columns="y"), train["y"])
     errors = {}
-    for loss in _losses_of_kind(kind):
+    for loss in _losses_of(model):
         errors[loss.name] = _true_error(model, truth, loss)
     return Scene(
         model=model,
@@ -341,8 +307,9 @@ STUDIES = (
         name="sampling",
         title="How often estimate detects labelled rows that were not drawn at random",
         group="intervals",
-        settings=SamplingSettings(),
-        plan=_plan,
+        settings=SamplingSettings(draws=100),
+        cells=_cells,
+        compute=judge_sample,
         summarize=_summarize,
         small={"draws": 2, "designs": ("random", "by_class, priors")},
     ),

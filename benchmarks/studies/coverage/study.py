@@ -22,7 +22,7 @@ shift as ``drifted``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -42,8 +42,8 @@ from benchmarks.studies.coverage.populations import (
     Population,
     make_population,
 )
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study, flat_rows
-from benchmarks.studies.page import Part, Table
+from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import Part, Table, text_tables
 
 #: Shares of the classes in ``by_class``: two that are hard get most rows.
 FAVOUR = np.array([1, 6, 1, 6, 1]) / 15
@@ -70,7 +70,7 @@ FIGURES = [
 _Key = tuple[str, float, str]
 
 
-class CoverageSettings(Settings):
+class CoverageSettings(Seeded):
     """What the study of coverage may be told.
 
     Attributes
@@ -93,10 +93,8 @@ class CoverageSettings(Settings):
     # a cell has all draws of a setting: each takes a millisecond
     chooses: ClassVar[frozenset[str]] = frozenset({"n", "populations"})
 
-    draws: int = Field(1000, ge=1)
     levels: tuple[float, ...] = (0.9, 0.95)
     n: tuple[int, ...] = (50, 200, 500)
-    seed: int = Field(0, ge=0)
     populations: tuple[Literal["tree", "logistic", "boosting"], ...] = (
         "tree",
         "logistic",
@@ -106,34 +104,12 @@ class CoverageSettings(Settings):
     bca_draws: int = Field(100, ge=0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One population, design and n, and what all of them share."""
-
-    model: str
-    design: str
-    n: int
-    shared: CoverageSettings
-
-
-def _plan(settings: CoverageSettings, _: Path | None) -> Plan:
-    cells = []
+def _cells(settings: CoverageSettings, _: Path | None) -> Iterator[Labels]:
     # population by population, so that each is made once
-    for model in settings.populations:
-        for design in DESIGNS:
-            # a regression has no classes to draw by
-            if design == "by_class" and model == "boosting":
-                continue
-            for n in settings.n:
-                setting = Setting(model=model, design=design, n=n, shared=settings)
-                cells.append(
-                    Cell(
-                        labels={"model": model, "design": design, "n": n},
-                        compute=cover,
-                        arguments=(setting,),
-                    )
-                )
-    return Plan(cells=cells)
+    for labels in grid(model="populations", design=DESIGNS, n="n")(settings):
+        # a regression has no classes to draw by
+        if (labels["model"], labels["design"]) != ("boosting", "by_class"):
+            yield labels
 
 
 def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
@@ -144,19 +120,12 @@ def _summarize(rows: pd.DataFrame, settings: CoverageSettings) -> list[Part]:
     # all answers may lack an interval
     figures = figures.reindex(columns=[*LABELS, *FIGURES])
     texts = [_coverage_text(row) for row in figures.itertuples()]
-    parts: list[Part] = [
-        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv")
+    by = ["population", "model", "loss", "design", "level"]
+    shown = figures.assign(n="n = " + figures["n"])
+    return [
+        Table(heading="Coverage", note=NOTE, data=figures, file="coverage.csv"),
+        *text_tables(shown, texts, by, index="estimator", columns="n"),
     ]
-    shown = figures.assign(text=texts, n="n = " + figures["n"])
-    for place, part in shown.groupby(
-        ["population", "model", "loss", "design", "level"], sort=False
-    ):
-        wide = part.pivot_table(
-            index="estimator", columns="n", values="text", aggfunc="first", sort=False
-        )
-        frame = wide.fillna("").reset_index()
-        parts.append(Table(heading=", ".join(place), frame=frame))
-    return parts
 
 
 def _coverage_text(row: Any) -> str:
@@ -169,19 +138,18 @@ def _coverage_text(row: Any) -> str:
     return f"{row.coverage:.3f}{mark} ({row.width:.4f}){without}"
 
 
-def cover(cell: Setting) -> Rows:
+def cover(settings: CoverageSettings, *, model: str, design: str, n: int) -> Rows:
     """Return the figures of every estimator over all draws of one setting."""
     # made once for all cells of a model that one process computes
-    shared = cell.shared
-    population = make_population(cell.model, shared.pool, shared.seed)
+    population = make_population(model, settings.pool, settings.seed)
     estimates: dict[_Key, list[ErrorEstimate]] = {}
-    for number in range(shared.draws):
+    for number in range(settings.draws):
         # keyed by its number, so that more draws begin with the same ones
-        key = ("coverage", cell.model, cell.design, cell.n, number)
-        draw = _draw_rows(population, cell, random_stream(shared.seed, *key))
-        is_slow = number < shared.bca_draws
+        rng = random_stream(settings.seed, "coverage", model, design, n, number)
+        draw = _draw_rows(population, design, n, rng)
+        is_slow = number < settings.bca_draws
         for pool in population.pools:
-            for level in shared.levels:
+            for level in settings.levels:
                 for estimate in _estimate_error(pool, draw, level, is_slow=is_slow):
                     estimate_key = (pool.loss.name, level, estimate.name)
                     estimates.setdefault(estimate_key, []).append(estimate)
@@ -201,7 +169,7 @@ class _DrawnRows:
 
     Attributes
     ----------
-    cell : Cell
+    design : str
     labelled : ndarray of shape (n,)
         S: of the pool, or for ``drifted`` of the shifted population.
     unlabelled : ndarray of shape (UNLABELLED,)
@@ -215,7 +183,7 @@ class _DrawnRows:
         Of the intervals that draw.
     """
 
-    cell: Setting
+    design: str
     labelled: np.ndarray
     unlabelled: np.ndarray
     generated: np.ndarray
@@ -225,22 +193,22 @@ class _DrawnRows:
 
 
 def _draw_rows(
-    population: Population, cell: Setting, rng: np.random.Generator
+    population: Population, design: str, n: int, rng: np.random.Generator
 ) -> _DrawnRows:
     # all pools of a population share their rows; the order of the draws decides every number
     first_pool = population.pools[0]
     n_pool = len(first_pool.losses)
     n_drifted = len(first_pool.drifted)
     codes = population.classes
-    if cell.design == "by_class":
-        labelled = _draw_by_class(population, cell.n, rng)
-    elif cell.design == "drifted":
-        labelled = rng.integers(0, n_drifted, cell.n)
+    if design == "by_class":
+        labelled = _draw_by_class(population, n, rng)
+    elif design == "drifted":
+        labelled = rng.integers(0, n_drifted, n)
         codes = population.classes_drifted
     else:
-        labelled = rng.integers(0, n_pool, cell.n)
+        labelled = rng.integers(0, n_pool, n)
     return _DrawnRows(
-        cell=cell,
+        design=design,
         labelled=labelled,
         unlabelled=rng.integers(0, n_pool, UNLABELLED),
         generated=rng.integers(0, n_drifted, UNLABELLED),
@@ -281,18 +249,31 @@ def _estimate_error(
         Include the estimators that take milliseconds.
     """
     bound = pool.loss.bound
-    is_drifted = draw.cell.design == "drifted"
+    is_drifted = draw.design == "drifted"
     losses = (pool.drifted if is_drifted else pool.losses)[draw.labelled]
+    seed = draw.interval_seed
+    estimates = []
     if pool.loss.binary:
-        estimates = _estimate_binary(losses, level, draw=draw, is_slow=is_slow)
-    else:
-        estimates = _estimate_bounded(
-            losses,
-            level,
-            draw=draw,
-            bound=bound,
-            is_slow=is_slow,
-        )
+        n_errors = int(losses.sum())
+        estimates.append(bounded_mean.wilson_interval(losses, level))
+        estimates.append(_clopper_pearson(n_errors, len(losses), level))
+    estimates.append(bounded_mean.t_interval(losses, level, bound))
+    if is_slow:
+        estimates.append(bounded_mean.bca_interval(losses, level, bound, seed=seed))
+    estimates.append(bounded_mean.empirical_bernstein(losses, level, bound))
+    if not pool.loss.binary:
+        estimates.append(bounded_mean.hall_interval(losses, level, bound))
+        quoted_name = bounded_mean.interval_for_skewness(losses)
+        by_name = {estimate.name: estimate for estimate in estimates}
+        if is_slow or quoted_name == "betting":  # it takes milliseconds, too
+            by_name["betting"] = bounded_mean.betting_interval(
+                losses, level, bound, seed=seed
+            )
+        if is_slow:
+            estimates.append(by_name["betting"])
+        # rows drawn by class are quoted by the stratified interval, which has a row of its own
+        if draw.design != "by_class":
+            estimates.append(replace(by_name[quoted_name], name="quoted"))
     if len(draw.classes):
         stratified = stratified_interval(
             losses,
@@ -312,55 +293,6 @@ def _estimate_error(
     estimates.append(
         prediction_powered_error(losses, generated, level, bound, generated=True)
     )
-    return estimates
-
-
-def _estimate_binary(
-    losses: np.ndarray, level: float, *, draw: _DrawnRows, is_slow: bool
-) -> list[ErrorEstimate]:
-    """Return the intervals for a 0-1 loss from S alone."""
-    n_errors = int(losses.sum())
-    estimates = [
-        bounded_mean.wilson_interval(losses, level),
-        _clopper_pearson(n_errors, len(losses), level),
-        bounded_mean.t_interval(losses, level),
-    ]
-    if is_slow:
-        seed = draw.interval_seed
-        estimates.append(bounded_mean.bca_interval(losses, level, seed=seed))
-    estimates.append(bounded_mean.empirical_bernstein(losses, level))
-    return estimates
-
-
-def _estimate_bounded(
-    losses: np.ndarray,
-    level: float,
-    *,
-    draw: _DrawnRows,
-    bound: float,
-    is_slow: bool,
-) -> list[ErrorEstimate]:
-    """Return the intervals for a loss in [0, bound] from S alone."""
-    seed = draw.interval_seed
-    by_name = {"t": bounded_mean.t_interval(losses, level, bound)}
-    if is_slow:
-        by_name["bca"] = bounded_mean.bca_interval(losses, level, bound, seed=seed)
-    by_name["empirical_bernstein"] = bounded_mean.empirical_bernstein(
-        losses, level, bound
-    )
-    by_name["hall"] = bounded_mean.hall_interval(losses, level, bound)
-    estimates = list(by_name.values())
-
-    quoted_name = bounded_mean.interval_for_skewness(losses)
-    if is_slow or quoted_name == "betting":  # it takes milliseconds, too
-        by_name["betting"] = bounded_mean.betting_interval(
-            losses, level, bound, seed=seed
-        )
-    if is_slow:
-        estimates.append(by_name["betting"])
-    # rows drawn by class are quoted by the stratified interval, which has a row of its own
-    if draw.cell.design != "by_class":
-        estimates.append(replace(by_name[quoted_name], name="quoted"))
     return estimates
 
 
@@ -406,8 +338,9 @@ STUDIES = (
         name="coverage",
         title="How often the intervals of estimate hold, on populations whose error is known",
         group="intervals",
-        settings=CoverageSettings(),
-        plan=_plan,
+        settings=CoverageSettings(draws=1000),
+        cells=_cells,
+        compute=cover,
         summarize=_summarize,
         small={
             "draws": 20,

@@ -35,7 +35,7 @@ from amlb_ext.hardening.made_rows.population_teacher import (
     failing_chance,
 )
 from benchmarks.studies.fidelity import proposals
-from benchmarks.studies.fidelity.draw import Draw, Points
+from benchmarks.studies.fidelity.draw import Draw, Points, once
 from benchmarks.studies.fidelity.proposals import Proposal
 from benchmarks.studies.fidelity.sample import (
     Answer,
@@ -248,9 +248,7 @@ def label_rows(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
 
     The three forms of a design share them, so they are made once for each sample.
     """
-    if design.name not in s.shared:
-        s.shared[design.name] = _draw_labels(s, design)
-    return s.shared[design.name]
+    return once(s.shared, design.name, lambda: _draw_labels(s, design))
 
 
 def average_made_rows(s: Sample, design: Design) -> tuple[np.ndarray, int] | None:
@@ -268,13 +266,14 @@ def _score_proposal(s: Sample, proposal: Proposal | None) -> Points:
     if proposal is None:
         return s.draw.unlabelled
     stage = f"proposed by {proposal.stream}"
-    if stage not in s.shared:
+
+    def score() -> Points:
         rows = proposal.propose(s, s.stage_stream(stage))
         # to features and back: categories and ranges become those that a table can hold
         encoder = s.draw.prepared.models.encoder
-        Z = encoder.transform(encoder.inverse(rows))
-        s.shared[stage] = s.draw.score_rows(Z)
-    return s.shared[stage]
+        return s.draw.score_rows(encoder.transform(encoder.inverse(rows)))
+
+    return once(s.shared, stage, score)
 
 
 def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
@@ -284,7 +283,11 @@ def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
         return None
     outcomes, chance = points.outcomes, points.chance
     if design.corrected:
-        outcomes, chance = _corrected_teacher(s).predict_outcomes(points)
+        # fitted once for all designs
+        teacher = once(
+            s.shared, "corrected", lambda: CorrectedTeacher(s.draw, s.points, s.y)
+        )
+        outcomes, chance = teacher.predict_outcomes(points)
     mass = points.w
     if design.aim == "failures":
         # joint with F being bad, so that the targets are drawn given a failure
@@ -296,13 +299,6 @@ def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
     if len(kept) < FEWEST_KEPT:
         return None
     return points.take_rows(kept), y
-
-
-def _corrected_teacher(s: Sample) -> CorrectedTeacher:
-    """Return the corrected teacher of a sample, fitted once for all designs."""
-    if "corrected" not in s.shared:
-        s.shared["corrected"] = CorrectedTeacher(s.draw, s.points, s.y)
-    return s.shared["corrected"]
 
 
 def _mix_with_real_rows(design: Design, share: float | None) -> Function:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -34,6 +34,17 @@ from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.task_rows import refit_baseline
 from benchmarks.studies.fidelity.protocol import Protocol
+
+Kept = TypeVar("Kept")
+
+
+def once(shared: dict[Any, Any], key: Any, make: Callable[[], Kept]) -> Kept:
+    """Return what several methods need, made by the first that asks."""
+    if key not in shared:
+        shared[key] = make()
+    kept: Kept = shared[key]
+    return kept
+
 
 #: Added to P(bad | x) of the reference ``region``: a forest's 0 does not rule a failure out.
 LEAST_CHANCE = 1e-4
@@ -143,17 +154,7 @@ class Draw:
         return _is_bad(self.prepared, points, y)
 
 
-#: Takes the pool's rows, their targets, and which of them are bad.
-PoolVisitor = Callable[[Points, np.ndarray, np.ndarray], None]
-
-
-def make_draw(
-    task: Task,
-    table: str,
-    seed: int,
-    protocol: Protocol,
-    look_at_pool: PoolVisitor | None = None,
-) -> Draw:
+def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
     """Split a table, fit everything on the training rows, and compute the references.
 
     Parameters
@@ -162,8 +163,6 @@ def make_draw(
     table : str
     seed : int
     protocol : Protocol
-    look_at_pool : callable, optional
-        For references of other kinds: the pool is not kept.
 
     Raises
     ------
@@ -191,8 +190,6 @@ def make_draw(
     pool_points, pool_y = score_real_rows(pool)
     pool_is_bad = _is_bad(prepared, pool_points, pool_y)
     references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)
-    if look_at_pool is not None:
-        look_at_pool(pool_points, pool_y, pool_is_bad)
     labelled, labelled_y = score_real_rows(near)
     facts = {"pool": float(len(pool)), "bad_share": float(pool_is_bad.mean())}
     for name, reference in references.items():

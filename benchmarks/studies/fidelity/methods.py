@@ -27,7 +27,7 @@ from amlb_ext.validity.calibration import calibrate
 from amlb_ext.validity.candidates import candidate_zoo
 from amlb_ext.validity.composition import MixtureTrial, try_mixtures
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart, fit_zoos
-from benchmarks.studies.fidelity.draw import Draw, Points, reducible_gap
+from benchmarks.studies.fidelity.draw import Draw, Points, once, reducible_gap
 from benchmarks.studies.fidelity.sample import (
     Answer,
     Function,
@@ -160,7 +160,8 @@ def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
     layer : mapping
         Settings above those of the draw.
     """
-    if name not in s.shared:
+
+    def make() -> MadeSide:
         fold = s.draw.prepared.models
         # the draw's settings are complete: a preset below them would say nothing
         settings = s.draw.config.model_dump(exclude={"preset"})
@@ -168,9 +169,9 @@ def make_rows(s: Sample, name: str, layer: Layer) -> MadeSide:
         # the draw has mined its training rows; a method keeps what was found, or does not
         relations = fold.relations if config.relations.mine else None
         models = dataclasses.replace(fold, config=config, relations=relations)
-        real = judge_sample(s, models)
-        s.shared[name] = make_side(models, real, f"{s.key} {name}")
-    return s.shared[name]
+        return make_side(models, judge_sample(s, models), f"{s.key} {name}")
+
+    return once(s.shared, name, make)
 
 
 def judge_sample(s: Sample, models: FoldModels) -> JudgedRows:
@@ -245,22 +246,23 @@ def _synthetic_methods(synthesizer: str) -> dict[str, Method]:
 
 def held_out_of(draw: Draw) -> HeldOutCandidates:
     """Return the parts of a draw's training rows with their candidates, fitted once."""
-    if "held_out" not in draw.shared:
-        draw.shared["held_out"] = HeldOutCandidates(
-            [draw.task], draw.config, draw.cross
-        )
-    held_out: HeldOutCandidates = draw.shared["held_out"]
-    return held_out
+    return once(
+        draw.shared,
+        "held_out",
+        lambda: HeldOutCandidates([draw.task], draw.config, draw.cross),
+    )
 
 
 def calibrated_kappa(s: Sample) -> float:
     """Return the kappa of preset ``faithful``, from the training rows of the draw."""
     draw = s.draw
+
+    def calibrated() -> float:
+        [calibration] = calibrate([draw.task], 0, draw.config, held_out_of(draw))
+        return float(calibration.kappa)
+
     # kept by the draw, not by the sample: it reads the training rows alone
-    if "kappa" not in draw.shared:
-        calibration = calibrate([draw.task], 0, draw.config, held_out_of(draw))[0]
-        draw.shared["kappa"] = calibration.kappa
-    return float(draw.shared["kappa"])
+    return once(draw.shared, "kappa", calibrated)
 
 
 def _faithful_method(name: str, text: str, relations: Layer) -> Method:
@@ -343,18 +345,9 @@ def try_for_sample(s: Sample) -> MixtureTrial:
     """Return what the draw's training rows say of each mixture for a fold of S's size."""
     draw = s.draw
     key = f"mixtures {len(s.y)}"
+    fold = ([draw.task], 0, draw.config, draw.cross, held_out_of(draw))
     # kept by the draw, not by the sample: it reads the training rows alone
-    if key not in draw.shared:
-        draw.shared[key] = try_mixtures(
-            [draw.task],
-            0,
-            draw.config,
-            draw.cross,
-            held_out_of(draw),
-            n_test=len(s.y),
-        )
-    trial: MixtureTrial = draw.shared[key]
-    return trial
+    return once(draw.shared, key, lambda: try_mixtures(*fold, n_test=len(s.y)))
 
 
 def choose_for_sample(s: Sample) -> Composition:
@@ -411,15 +404,14 @@ def compose(s: Sample, composition: Composition) -> Answer | None:
 
 def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
     """Return the made rows of a mixture; those of one region share are made once."""
-    key = ("population rows", composition.region_share)
-    if key not in s.shared:
-        draw = s.draw
-        models = draw.prepared.models
-        models = dataclasses.replace(models, config=draw.config)
+    draw = s.draw
+
+    def make() -> JudgedRows:
+        models = dataclasses.replace(draw.prepared.models, config=draw.config)
         real = judge_sample(s, models)
         fitted_on = models.encoder.inverse(models.Z)
         region = draw.prepared.region
-        s.shared[key] = make_region_rows(
+        return make_region_rows(
             models,
             real,
             importance=lambda Z: composition.importance(region.weights(Z)),
@@ -427,8 +419,8 @@ def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
             taken=TakenRows((fitted_on, real.features)),
             seed=derive_seed(draw.seed, draw.table, "study", s.key, "population"),
         ).rows
-    rows: JudgedRows = s.shared[key]
-    return rows
+
+    return once(s.shared, ("population rows", composition.region_share), make)
 
 
 def _fixed(composition: Composition) -> Function:
@@ -476,7 +468,8 @@ def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
     candidate, is not fitted again: its column is 0.
     """
     draw = s.draw
-    if "training gaps" not in draw.shared:
+
+    def judge() -> tuple[np.ndarray, np.ndarray] | None:
         parts = held_out_of(draw).parts
         names = draw.names[:-1]
         # the pool ranks those of the zoo; a certificate's boosting has as many rounds as F
@@ -485,16 +478,15 @@ def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
         zoos = fit_zoos(draw.task, boosting, 0, parts)
         zoos = [{**part.zoos[0], **own} for part, own in zip(parts, zoos, strict=True)]
         if not set(names) <= set(zoos[0]):
-            draw.shared["training gaps"] = None
-        else:
-            gaps = [
-                _part_gaps(part, [models[name] for name in names])
-                for part, models in zip(parts, zoos, strict=True)
-            ]
-            is_bad = [part.rows.is_bad for part in parts]
-            draw.shared["training gaps"] = np.vstack(gaps), np.concatenate(is_bad)
-    found: tuple[np.ndarray, np.ndarray] | None = draw.shared["training gaps"]
-    return found
+            return None
+        gaps = [
+            _part_gaps(part, [models[name] for name in names])
+            for part, models in zip(parts, zoos, strict=True)
+        ]
+        is_bad = [part.rows.is_bad for part in parts]
+        return np.vstack(gaps), np.concatenate(is_bad)
+
+    return once(draw.shared, "training gaps", judge)
 
 
 def _part_gaps(part: HeldOutPart, models: Sequence[EstimatorBaseline]) -> np.ndarray:

@@ -37,7 +37,7 @@ from amlb_ext.synthesizers.swarm.particles import CmaSearch
 from amlb_ext.synthesizers.swarm.space import GeneratorSpace, make_generators
 from amlb_ext.synthesizers.vae import VAE
 from amlb_ext.validity.candidates import fit_zoo
-from benchmarks.studies.fidelity.draw import Points, score_rows_by
+from benchmarks.studies.fidelity.draw import once, score_rows_by
 from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
 from benchmarks.studies.swarms.methods import RandomAffine
 
@@ -319,7 +319,8 @@ def search_fidelity(s: Sample, space: GeneratorSpace) -> np.ndarray:
 
 def _generators(s: Sample) -> GeneratorSpace:
     """Return generators of all labelled real rows, tuned once for all designs of a sample."""
-    if "swarm generators" not in s.shared:
+
+    def tune() -> GeneratorSpace:
         models = s.draw.prepared.models
         X = stack_real_rows(s)
         y = np.concatenate([models.y[:, 0], s.y])
@@ -330,7 +331,7 @@ def _generators(s: Sample) -> GeneratorSpace:
             n_classes=models.n_classes,
             rng=s.stage_stream("swarm base"),
         )
-        s.shared["swarm generators"] = make_generators(
+        return make_generators(
             base,
             X,
             y,
@@ -338,8 +339,8 @@ def _generators(s: Sample) -> GeneratorSpace:
             steps=STEPS,
             seed=derive_int_seed(s.draw.seed, s.draw.table, "study", s.key, "swarm"),
         )
-    space: GeneratorSpace = s.shared["swarm generators"]
-    return space
+
+    return once(s.shared, "swarm generators", tune)
 
 
 def _cross_fit_takers(s: Sample) -> list[_Part]:
@@ -418,29 +419,24 @@ def _agreements(
     encoder = draw.prepared.models.encoder
     Z = encoder.transform(encoder.inverse(np.vstack(made_rows)))
     takers = tuple(taker for part in parts for taker in part.takers)
-    points: Points = score_rows_by(draw.prepared, takers, draw.teacher, Z)
+    points = score_rows_by(draw.prepared, takers, draw.teacher, Z)
     tau, beta = expected_contrasts(draw, points)
+    # the takers of one part after those of another
+    ends = np.cumsum([len(part.takers) for part in parts])
     values = []
     for k in range(len(batch)):
         own = slice(k * n, (k + 1) * n)
-        values.append(_mean_tau(tau[own], beta[own], parts))
-    return np.array(values)
-
-
-def _mean_tau(tau: np.ndarray, beta: np.ndarray, parts: list[_Part]) -> float:
-    """Return Kendall's tau of the takers on one mixture's rows, averaged over the parts."""
-    total = beta.sum()
-    taus = []
-    start = 0
-    for part in parts:
-        stop = start + len(part.takers)
+        total = beta[own].sum()
         # where F is expected to fail nowhere, made rows order nothing
-        made = np.zeros(len(part.real))
+        made = np.zeros(len(takers))
         if total > 0:
-            made = tau[:, start:stop].sum(axis=0) / total
-        taus.append(kendall_tau(made, part.real))
-        start = stop
-    return float(np.mean(taus))
+            made = tau[own].sum(axis=0) / total
+        taus = [
+            kendall_tau(of_part, part.real)
+            for of_part, part in zip(np.split(made, ends[:-1]), parts, strict=True)
+        ]
+        values.append(float(np.mean(taus)))
+    return np.array(values)
 
 
 SWARM = Proposal(stream="swarm", propose=propose_by_swarm)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
 from amlb_ext.core.task import Task
-from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
+from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
 from benchmarks.studies.fidelity.designs import DESIGNS
 from benchmarks.studies.fidelity.draw import make_draw
 from benchmarks.studies.fidelity.methods import COMPOSED, MADE, REAL, TRAINED
@@ -49,15 +49,13 @@ TITLES = {
 }
 
 
-def plan_draws(protocol: Protocol, folder: Path | None) -> Plan:
+def plan_draws(protocol: Protocol, _: Path | None) -> Iterator[Labels]:
     """Return a cell for each table and seed of the phase.
 
     Raises
     ------
     ConfigError
         An unknown method, or none.
-    SourceError
-        A table that cannot be read: all are read before anything is written.
     """
     methods = protocol.used_methods()
     for name in methods:
@@ -69,30 +67,23 @@ def plan_draws(protocol: Protocol, folder: Path | None) -> Plan:
         raise ConfigError(
             "the protocol names no method", "declare contrasts or methods"
         )
-    cells = []
-    for name, table in sorted(protocol.drawn_tables().items()):
-        task = load_table(name, table, folder or Path())
-        for seed in protocol.drawn_seeds():
-            cells.append(
-                Cell(
-                    labels={"data": name, "draw": seed},
-                    compute=draw_rows,
-                    arguments=(task, name, seed, protocol),
-                    content=task.content_hash,
-                )
-            )
-    return Plan(cells=cells)
+    tables = sorted(protocol.drawn_tables())
+    return grid(data=tables, draw=protocol.drawn_seeds())(protocol)
 
 
-def draw_rows(task: Task, table: str, seed: int, protocol: Protocol) -> Rows:
+def _load(name: str, protocol: Protocol, folder: Path | None) -> Task:
+    return load_table(name, protocol.tables[name], folder or Path())
+
+
+def draw_rows(protocol: Protocol, task: Task, *, data: str, draw: int) -> Rows:
     """Return the figures of each method on each sample of one draw, and facts of the draw."""
-    draw = make_draw(task, table, seed, protocol)
+    made = make_draw(task, data, draw, protocol)
     rows: Rows = []
     for positions in sample_positions(protocol.sizes.labelled):
-        s = Sample(draw, positions)
+        s = Sample(made, positions)
         labels = {"n": len(positions), "first": int(positions[0])}
-        facts = draw.facts | {"bad": len(s.bad)}
-        rows += flat_rows(facts, "figure", **labels, baseline=draw.baseline)
+        facts = made.facts | {"bad": len(s.bad)}
+        rows += flat_rows(facts, "figure", **labels, baseline=made.baseline)
         rows += [labels | row for row in judge_methods(s, protocol.used_methods())]
     return rows
 
@@ -197,7 +188,10 @@ def _study(stem: str) -> Study:
         title=TITLES[stem],
         group="protocols",
         settings=protocol,
-        plan=plan_draws,
+        cells=plan_draws,
+        load=_load,
+        needs_all=True,
+        compute=draw_rows,
         summarize=summarize,
         small={
             "tables": {"diabetes": {"source": "bundled/diabetes"}},

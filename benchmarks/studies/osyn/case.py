@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -261,6 +263,9 @@ class Case:
         Encoded rows, all and those of D_oracle, and the targets of these.
     """
 
+    #: Single precision: there are 750,000 losses for each of eight models.
+    loss_type: type = np.float32
+
     def __init__(
         self, task: Task, choice: Choice, repetition: int, regression: bool
     ) -> None:
@@ -410,15 +415,34 @@ class Case:
             n_classes=self.n_classes,
             rng=self.stage_stream("generator"),
         )
-        return Generator(self, synthesizer)
+
+        def sample(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+            Z, y = synthesizer.sample(n, rng)
+            return fill_missing(Z), y
+
+        return Generator(
+            sample=sample,
+            stream=partial(self.stage_stream, "sample"),
+            batch=self.choice.batch,
+        )
 
 
+@dataclass(frozen=True, kw_only=True)
 class Generator:
-    """Rows of a fitted synthesizer, batch by batch."""
+    """Rows of a generator, batch by batch.
 
-    def __init__(self, case: Case, synthesizer: Any) -> None:
-        self.case = case
-        self.synthesizer = synthesizer
+    Attributes
+    ----------
+    sample : callable
+        From a number of rows and a random stream to rows and targets.
+    stream : callable
+        From a stage to its random stream.
+    batch : int
+    """
+
+    sample: Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+    stream: Callable[[str], np.random.Generator]
+    batch: int
 
     def sample_batches(
         self, n: int, stage: str
@@ -427,7 +451,6 @@ class Generator:
 
         A million rows at once would not fit into memory, so they come in batches.
         """
-        rng = self.case.stage_stream("sample", stage)
-        size = self.case.choice.batch
-        for start in range(0, n, size):
-            yield self.synthesizer.sample(min(size, n - start), rng)
+        rng = self.stream(stage)
+        for start in range(0, n, self.batch):
+            yield self.sample(min(self.batch, n - start), rng)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
 from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed, osyn_selected
-from amlb_ext.estimate.osyn.regions import Placed, Regions, RegionTally
-from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.estimate.osyn.regions import Regions, RegionTally
 from benchmarks.studies.osyn.arms import bootstrap_limit
-from benchmarks.studies.osyn.case import SEED, Case, Choice, Generator
+from benchmarks.studies.osyn.case import SEED, Case, Choice
 
 PARTS = ("generate", "encode", "assign", "predict", "select")
 #: Labelled rows of the paper's table. The paper times the SVM alone.
@@ -46,24 +45,25 @@ class Clock:
     Examples
     --------
     >>> clock = Clock()
-    >>> with clock("predict"):
-    ...     pass
-    >>> list(clock.seconds)
-    ['predict']
+    >>> clock.timed("predict", abs)(-1), list(clock.seconds)
+    (1, ['predict'])
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
-    @contextmanager
-    def __call__(self, part: str) -> Iterator[None]:
-        """Add what the block takes to a part."""
-        began = time.process_time()
-        try:
-            yield
-        finally:
-            spent = time.process_time() - began
-            self.seconds[part] = self.seconds.get(part, 0.0) + spent
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function whose calls count as a part."""
+
+        def call(*args: Any) -> Any:
+            began = time.process_time()
+            try:
+                return function(*args)
+            finally:
+                spent = time.process_time() - began
+                self.seconds[part] = self.seconds.get(part, 0.0) + spent
+
+        return call
 
     @property
     def total(self) -> float:
@@ -81,142 +81,97 @@ def measure_cost(
     Fitting the model and the generator counts for neither. With the paper's first number of
     labelled rows the SVM is run with its others too.
     """
-    # the models share S and the generator of one number of labelled rows
-    rows = _measure_size(task, choice, repetition, names)
+    cost = _Cost(task, choice, repetition)
+    rows = {name: cost.minutes(name) for name in names}
     if choice.size == SIZES[0] and "SVM" in names:
         for size in SIZES[1:]:
             sized_choice = choice.model_copy(update={"size": size})
-            rows[sized_row(size)] = _measure_size(
-                task, sized_choice, repetition, ["SVM"]
-            )["SVM"]
+            cost = _Cost(task, sized_choice, repetition)
+            rows[sized_row(size)] = cost.minutes("SVM")
     return rows
 
 
-def _measure_size(
-    task: Task, choice: Choice, repetition: int, names: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    case = Case(task, choice, repetition, regression=False)
-    # ADULT has classes, so no losses are needed to draw S
-    labelled = case.draw_labelled(np.empty(0))
-    regions = Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None)
-    generator = case.fit_generator()
-    masses_clock = Clock()
-    masses = _time_masses(case, generator, regions, masses_clock)
-    rows = {}
-    # the masses do not depend on the model, so they are timed once and counted for each
-    for name in names:
-        seconds = _model_seconds(
-            case,
-            name,
-            labelled=labelled,
-            regions=regions,
-            generator=generator,
-            masses=masses,
-            masses_clock=masses_clock,
-            repetition=repetition,
+class _Cost:
+    """What OSYN costs with one number of labelled rows, which all models share."""
+
+    def __init__(self, task: Task, choice: Choice, repetition: int) -> None:
+        self.choice = choice
+        self.case = case = Case(task, choice, repetition, regression=False)
+        # ADULT has classes, so no losses are needed to draw S
+        self.labelled = case.draw_labelled(np.empty(0))
+        M = case.region_inputs(case.Z[self.labelled])
+        self.regions = Regions(M, None, choice.k or None)
+        self.generator = case.fit_generator()
+        # the masses do not depend on the model, so they are timed once and counted for each
+        self.masses_clock = Clock()
+        counts = np.zeros(self.regions.n_regions, dtype=np.int64)
+        for region, _, _ in self._place_rows(choice.rows, "masses", self.masses_clock):
+            counts += np.bincount(region[region >= 0], minlength=len(counts))
+        n_outside = choice.rows - int(counts.sum())
+        self.masses = RegionTally(
+            counts, loss_sums=None, outside=n_outside, zero_one=False
         )
-        rows[name] = {arm: value / 60 for arm, value in seconds.items()}
-    return rows
 
+    def minutes(self, name: str) -> dict[str, float]:
+        """Return the minutes of both forms and the baselines for a model."""
+        case, choice, masses = self.case, self.choice, self.masses
+        settings = OsynSettings(choice.g, choice.b, choice.delta1, choice.delta2)
+        model = case.fit_model(name)
+        closed_clock, search_clock, baselines = Clock(), Clock(), Clock()
+        wall_began = time.monotonic()
+        X = case.model_inputs(case.Z[self.labelled])
+        losses_of = closed_clock.timed("predict", case.model_losses)
+        loss_s = losses_of(model, X, case.y[self.labelled])
+        closed_clock.timed("select", osyn_closed)(loss_s, masses, settings)
 
-def _model_seconds(
-    case: Case,
-    name: str,
-    *,
-    labelled: np.ndarray,
-    regions: Regions,
-    generator: Generator,
-    masses: RegionTally,
-    masses_clock: Clock,
-    repetition: int,
-) -> dict[str, float]:
-    """Return the seconds of both forms and the baselines; region masses serve both forms."""
-    choice = case.choice
-    settings = OsynSettings(choice.g, choice.b, choice.delta1, choice.delta2)
-    model = case.fit_model(name)
-    clock_began = time.monotonic()
+        losses_of = search_clock.timed("predict", case.model_losses)
+        n_rows = choice.iterations * choice.batch
+        placed = self._place_rows(n_rows, "search", search_clock)
+        rows = ((region, losses_of(model, X, y)) for region, X, y in placed)
+        search_began = time.process_time()
+        osyn_selected(rows, loss_s, masses, replace(settings, a_hat="paper"))
+        # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
+        search_seconds = time.process_time() - search_began
+        search_clock.seconds["select"] = search_seconds - search_clock.total
+        wall_seconds = time.monotonic() - wall_began
 
-    closed_clock = Clock()
-    with closed_clock("predict"):
-        X = case.model_inputs(case.Z[labelled])
-        loss_s = case.model_losses(model, X, case.y[labelled])
-    with closed_clock("select"):
-        osyn_closed(loss_s, masses, settings)
+        def predict_generated() -> None:
+            for Z, y in self.generator.sample_batches(choice.g, "synthetic"):
+                case.model_losses(model, case.model_inputs(Z), y)
 
-    search_clock = Clock()
-    search_began = time.process_time()
-    placed_losses = _place_losses(case, generator, regions, model, search_clock)
-    osyn_selected(placed_losses, loss_s, masses, replace(settings, a_hat="paper"))
-    # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
-    search_seconds = time.process_time() - search_began
-    search_clock.seconds["select"] = search_seconds - search_clock.total
-    wall_seconds = time.monotonic() - clock_began
+        rng = np.random.default_rng(derive_seed(SEED, "cost", case.key[-1]))
+        baselines.timed("bootstrap", bootstrap_limit)(
+            loss_s, choice.delta, choice.bootstraps, rng
+        )
+        baselines.timed("synthetic", predict_generated)()
+        # region masses serve both forms
+        clocks = {"closed": closed_clock, "iterative": search_clock}
+        seconds = {
+            form: self.masses_clock.total + clock.total
+            for form, clock in clocks.items()
+        }
+        for part in PARTS:
+            shared = self.masses_clock.seconds.get(part, 0.0)
+            for form, clock in clocks.items():
+                # a form without a part, as the closed one without encoding, spends nothing on it
+                seconds[form_part(form, part)] = shared + clock.seconds.get(part, 0.0)
+        seconds |= {**baselines.seconds, CLOCK_ARM: wall_seconds}
+        return {arm: value / 60 for arm, value in seconds.items()}
 
-    baselines = Clock()
-    with baselines("bootstrap"):
-        rng = np.random.default_rng(derive_seed(SEED, "cost", repetition))
-        bootstrap_limit(loss_s, choice.delta, choice.bootstraps, rng)
-    with baselines("synthetic"):
-        for Z, y in generator.sample_batches(choice.g, "synthetic"):
-            X = case.model_inputs(fill_missing(Z))
-            case.model_losses(model, X, y)
+    def _place_rows(
+        self, n: int, stage: str, clock: Clock
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield regions, what the model sees, and targets, batch by batch, each step timed."""
 
-    seconds = {
-        "closed": masses_clock.total + closed_clock.total,
-        "iterative": masses_clock.total + search_clock.total,
-    }
-    for part in PARTS:
-        shared = masses_clock.seconds.get(part, 0.0)
-        for form, clock in (("closed", closed_clock), ("iterative", search_clock)):
-            # a form without a part, as the closed one without encoding, spends nothing on it
-            seconds[form_part(form, part)] = shared + clock.seconds.get(part, 0.0)
-    return seconds | baselines.seconds | {CLOCK_ARM: wall_seconds}
+        def encode(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            X = self.case.model_inputs(Z)
+            return X, self.case.region_inputs(Z, X)
 
-
-def _time_masses(
-    case: Case, generator: Generator, regions: Regions, clock: Clock
-) -> RegionTally:
-    """Return the region masses p from generated rows, timed."""
-    n_rows = case.choice.rows
-    counts = np.zeros(regions.n_regions, dtype=np.int64)
-    batches = generator.sample_batches(n_rows, "masses")
-    for region, _, _ in _place_rows(case, batches, regions=regions, clock=clock):
-        counts += np.bincount(region[region >= 0], minlength=len(counts))
-    n_outside = n_rows - int(counts.sum())
-    return RegionTally(counts, loss_sums=None, outside=n_outside, zero_one=False)
-
-
-def _place_losses(
-    case: Case, generator: Generator, regions: Regions, model: object, clock: Clock
-) -> Iterator[Placed]:
-    """Yield regions and losses of the rows that Algorithm 1 may select from, timed."""
-    n_rows = case.choice.iterations * case.choice.batch
-    batches = generator.sample_batches(n_rows, "search")
-    for region, X, y in _place_rows(case, batches, regions=regions, clock=clock):
-        with clock("predict"):
-            loss = case.model_losses(model, X, y)
-        yield region, loss
-
-
-def _place_rows(
-    case: Case,
-    batches: Iterator[tuple[np.ndarray, np.ndarray]],
-    *,
-    regions: Regions,
-    clock: Clock,
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield regions, what the model sees, and targets, batch by batch, each step timed."""
-    # no for loop: what a generator does between two rows must run under the clock
-    while True:
-        with clock("generate"):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        Z, y = batch
-        with clock("encode"):
-            Z = fill_missing(Z)
-            X = case.model_inputs(Z)
-            M = case.region_inputs(Z, X)
-        with clock("assign"):
-            region = regions.assign(M)
-        yield region, X, y
+        batches = self.generator.sample_batches(n, stage)
+        draw = clock.timed("generate", next)
+        assign = clock.timed("assign", self.regions.assign)
+        # no for loop: what a generator does between two rows must run under the clock
+        while (batch := draw(batches, None)) is not None:
+            Z, y = batch
+            X, M = clock.timed("encode", encode)(Z)
+            yield assign(M), X, y

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.estimate.osyn.bound import OsynSettings
-from amlb_ext.estimate.osyn.regions import (
-    Regions,
-    RegionTally,
-    drawn_batches,
-    tally_regions,
-)
+from amlb_ext.estimate.osyn.regions import Regions, tally_regions
 from amlb_ext.estimate.osyn.run import sweep_settings
-from amlb_ext.hardening.baseline.estimator import fill_missing
 from benchmarks.studies.five_gaussians import (
     COVARIANCES,
     MEANS,
@@ -39,12 +32,10 @@ from benchmarks.studies.osyn.arms import (
 from benchmarks.studies.osyn.case import (
     SEED,
     SHIFTS,
-    SIMULATED,
     Case,
     Choice,
     Generator,
     fit_model,
-    models_of,
 )
 
 # Dense lines below: each is one of the formulas above.
@@ -113,7 +104,7 @@ ONE, TWO, SPHERE = (4,), (0, 3), 10
 Rows = dict[str, dict[str, float]]
 
 
-class _Simulation:
+class Simulation:
     """D_train, D_oracle and S of one repetition (Appendix B.1.1).
 
     Parameters
@@ -123,6 +114,9 @@ class _Simulation:
     classes : tuple of int
         Classes of S.
     """
+
+    regression = False
+    loss_type: type = float
 
     def __init__(
         self, choice: Choice, repetition: int, classes: tuple[int, ...]
@@ -139,63 +133,69 @@ class _Simulation:
         self.X_s = draw_class_rows(self.y_s, self.stage_stream("labelled"))
 
     def stage_stream(self, *stage: str | int) -> np.random.Generator:
+        """Return the random stream of a stage."""
         return random_stream(SEED, "osyn", *self.key, *stage)
 
     def fit_model(self, name: str) -> Any:
+        """Return a model fitted on D_train."""
         seed = derive_int_seed(SEED, "osyn", *self.key, "fit", name)
         return fit_model(name, self.X, self.y, seed, linear=True)
 
-    def tally_masses(self, regions: Regions, shift: float) -> RegionTally:
-        """Return the region masses p of rows from the generator that is off by a shift."""
-        rng = self.stage_stream("masses", str(shift))
+    def generator(self, shift: float) -> Generator:
+        """Return the generator that is off by a shift."""
+        return Generator(
+            sample=partial(draw_rows, shift=shift),
+            stream=lambda stage: self.stage_stream(stage, str(shift)),
+            batch=self.choice.batch,
+        )
 
-        def draw_batch(n: int) -> tuple[np.ndarray, None, None]:
-            X, _ = draw_rows(n, rng, shift)
-            return X, None, None
+    def model_inputs(self, X: np.ndarray) -> np.ndarray:
+        """Return what the models see: the rows as they are."""
+        return X
 
-        batches = drawn_batches(draw_batch, self.choice.rows, self.choice.batch)
-        return tally_regions(batches, regions)
+    def region_inputs(self, X: np.ndarray, _: np.ndarray | None = None) -> np.ndarray:
+        """Return the space of the regions: the rows as they are."""
+        return X
 
-    def search_batches(self, shift: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the rows and classes that Algorithm 1 may select from."""
-        rng = self.stage_stream("search", str(shift))
-        for _ in range(self.choice.iterations):
-            yield draw_rows(self.choice.batch, rng, shift)
+    def model_losses(self, model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the losses of rows."""
+        return np.asarray(model.predict(X) != y, dtype=float)
 
-    def model_losses(self, model: Any) -> tuple[np.ndarray, float]:
+    def judge_model(self, model: Any) -> tuple[np.ndarray, float]:
         """Return the losses of S, and the oracle's loss."""
-        oracle = float((model.predict(self.X_oracle) != self.y_oracle).mean())
-        is_wrong = model.predict(self.X_s) != self.y_s
-        return is_wrong.astype(float), oracle
+        oracle = self.model_losses(model, self.X_oracle, self.y_oracle).mean()
+        return self.model_losses(model, self.X_s, self.y_s), float(oracle)
 
 
-def repeat_table_1(choice: Choice, repetition: int) -> Rows:
+def repeat_table_1(
+    _: Task | None, models: Sequence[str], choice: Choice, repetition: int
+) -> Rows:
     """Return, for each shift of the generator, the bound by three choices of b, and the KL.
 
     ``tuned`` has the b that is nearest to the oracle's loss from below at shift 0, for all shifts.
     """
-    simulation = _Simulation(choice, repetition, ONE)
+    simulation = Simulation(choice, repetition, ONE)
     regions = Regions(simulation.X_s, None, choice.k or None)
     rows: Rows = {}
-    for name in models_of(("DT",), choice):
+    for name in models:
         model = simulation.fit_model(name)
-        loss_s, oracle = simulation.model_losses(model)
+        judged = {name: simulation.judge_model(model)}
         widths = {"a_priori": choice.b, "reading": choice.b_reading}
         # the first shift is 0, where b is tuned
         for shift in SHIFTS:
-            evidence = _shift_evidence(
+            evidence = gather_evidence(
                 simulation,
+                simulation.generator(float(shift)),
                 regions,
-                float(shift),
-                model=model,
-                losses=(loss_s, oracle),
-            )
+                models={name: model},
+                judged=judged,
+            )[name]
             key = derive_seed(SEED, "osyn", "table-1", repetition, shift)
             if "tuned" not in widths:
                 widths["tuned"] = _tuned_width(evidence, choice, key)
             row = {
                 "kl": kl_divergence(float(shift)),
-                "oracle": oracle,
+                "oracle": evidence.oracle,
                 "b": widths["tuned"],
             }
             for arm, width in widths.items():
@@ -214,30 +214,58 @@ def repeat_table_1(choice: Choice, repetition: int) -> Rows:
     return rows
 
 
-def _shift_evidence(
-    simulation: _Simulation,
+def gather_evidence(
+    source: Case | Simulation,
+    generator: Generator,
     regions: Regions,
-    shift: float,
     *,
-    model: Any,
-    losses: tuple[np.ndarray, float],
-) -> Evidence:
-    """Return what the bounds of Table 1 rest on at one shift of the generator."""
+    models: Mapping[str, Any],
+    judged: Mapping[str, tuple[np.ndarray, float]],
+    classes: np.ndarray | None = None,
+    priors: np.ndarray | None = None,
+) -> dict[str, Evidence]:
+    """Return what the estimates of each model rest on; generated rows are drawn once for all.
+
+    Parameters
+    ----------
+    source : Case or Simulation
+    generator : Generator
+    regions : Regions
+    models : mapping
+    judged : mapping
+        Of each model the losses of S, and the oracle's loss.
+    classes, priors : ndarray, optional
+        Of S, and of the population, where S was drawn by class.
+    """
+    choice = source.choice
+    # neither targets nor losses matter for the masses
+    rows = generator.sample_batches(choice.rows, "masses")
+    placed = ((source.region_inputs(Z), None, None) for Z, _ in rows)
+    masses = tally_regions(placed, regions)
     region_batches = []
-    wrong_batches = []
+    loss_batches: dict[str, list[np.ndarray]] = {name: [] for name in models}
     # batch by batch: 750,000 rows and their distances would not fit into memory at once
-    for X, y in simulation.search_batches(shift):
-        region_batches.append(regions.assign(X))
-        wrong_batches.append((model.predict(X) != y).astype(float))
-    loss_s, oracle = losses
-    return Evidence(
-        loss_s=loss_s,
-        masses=simulation.tally_masses(regions, shift),
-        region=np.concatenate(region_batches),
-        loss_u=np.concatenate(wrong_batches),
-        oracle=oracle,
-        zero_one=True,
-    )
+    n_rows = choice.iterations * choice.batch
+    for Z, y in generator.sample_batches(n_rows, "search"):
+        X = source.model_inputs(Z)
+        region_batches.append(regions.assign(source.region_inputs(Z, X)))
+        for name, model in models.items():
+            losses: np.ndarray = source.model_losses(model, X, y)
+            loss_batches[name].append(losses.astype(source.loss_type))
+    region = np.concatenate(region_batches)
+    return {
+        name: Evidence(
+            loss_s=judged[name][0],
+            masses=masses,
+            region=region,
+            loss_u=np.concatenate(loss_batches[name]),
+            oracle=judged[name][1],
+            zero_one=not source.regression,
+            classes=classes,
+            priors=priors,
+        )
+        for name in models
+    }
 
 
 def _tuned_width(evidence: Evidence, choice: Choice, key: int) -> float:
@@ -254,46 +282,35 @@ def _tuned_width(evidence: Evidence, choice: Choice, key: int) -> float:
     return float(nearest_below(sweep, evidence.oracle)["b"])
 
 
-def repeat_table_2(choice: Choice, repetition: int) -> Rows:
+def repeat_table_2(
+    _: Task | None, names: Sequence[str], choice: Choice, repetition: int
+) -> Rows:
     """Return every estimate of the simulation's classifiers; the generator is P_0 itself."""
-    simulation = _Simulation(choice, repetition, TWO)
+    simulation = Simulation(choice, repetition, TWO)
     n_neighbours = choice.k or min(SPHERE, choice.size - 1)
-    regions = Regions(simulation.X_s, None, n_neighbours)
-    names = models_of(SIMULATED, choice)
     models = {name: simulation.fit_model(name) for name in names}
-    # the rows are drawn once and serve all models, as each model's losses are its own
-    region_batches = []
-    wrong_batches: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    for X, y in simulation.search_batches(0.0):
-        region_batches.append(regions.assign(X))
-        for name, model in models.items():
-            wrong_batches[name].append(model.predict(X) != y)
-    masses = simulation.tally_masses(regions, 0.0)
-    region = np.concatenate(region_batches)
+    evidence = gather_evidence(
+        simulation,
+        simulation.generator(0.0),
+        Regions(simulation.X_s, None, n_neighbours),
+        models=models,
+        judged={name: simulation.judge_model(model) for name, model in models.items()},
+        classes=simulation.y_s,
+        priors=SHARES,
+    )
+    return _evaluate_models(evidence, choice, derive_seed(SEED, "table-2", repetition))
 
-    key = derive_seed(SEED, "table-2", repetition)
+
+def _evaluate_models(
+    evidence: Mapping[str, Evidence], choice: Choice, key: int
+) -> Rows:
+    """Return every estimate of every model, also that by one setting for all of them."""
     rows: Rows = {}
     sweeps = []
-    for name, model in models.items():
-        loss_s, oracle = simulation.model_losses(model)
-        evidence = Evidence(
-            loss_s=loss_s,
-            masses=masses,
-            region=region,
-            loss_u=np.concatenate(wrong_batches[name]).astype(float),
-            oracle=oracle,
-            zero_one=True,
-            classes=simulation.y_s,
-            priors=SHARES,
-        )
-        rows[name], sweep = evaluate_model(evidence, choice, key)
+    for name, of_model in evidence.items():
+        rows[name], sweep = evaluate_model(of_model, choice, key)
         sweeps.append(sweep)
-    return _add_common_setting(rows, sweeps)
-
-
-def _add_common_setting(rows: Rows, sweeps: list[pd.DataFrame]) -> Rows:
-    """Add the estimate by one setting for all models."""
-    oracles = [row["oracle"] for row in rows.values()]
+    oracles = [of_model.oracle for of_model in evidence.values()]
     bounds = tune_together(sweeps, oracles)
     for row, bound in zip(rows.values(), bounds, strict=True):
         row["tuned_set"] = bound
@@ -316,62 +333,22 @@ def repeat_tabular(
     case = Case(task, choice, repetition, regression=name == "osyn-table-7")
     fitted = {model_name: case.fit_model(model_name) for model_name in models}
     X = case.model_inputs(case.Z_oracle)
-    oracle_losses = {}
-    for model_name, model in fitted.items():
-        oracle_losses[model_name] = case.model_losses(model, X, case.y_oracle)
-    labelled = case.draw_labelled(oracle_losses[models[0]])
+    losses: dict[str, np.ndarray] = {
+        model_name: case.model_losses(model, X, case.y_oracle)
+        for model_name, model in fitted.items()
+    }
+    labelled = case.draw_labelled(losses[models[0]])
     # S is drawn from D_oracle, so its losses are among those at hand
     S = np.searchsorted(case.oracle, labelled)
-
-    regions = Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None)
-    generator = case.fit_generator()
-    masses = _tally_masses(case, generator, regions)
-    region, generated_losses = _place_generated(case, generator, regions, models=fitted)
-
-    # by class only where S was drawn by class
-    codes = case.y[labelled].astype(int) if case.has_classes else None
+    evidence = gather_evidence(
+        case,
+        case.fit_generator(),
+        Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None),
+        models=fitted,
+        judged={key: (own[S], float(own.mean())) for key, own in losses.items()},
+        # by class only where S was drawn by class
+        classes=case.y[labelled].astype(int) if case.has_classes else None,
+        priors=case.class_shares,
+    )
     key = derive_seed(SEED, name, task.name, repetition)
-    rows: Rows = {}
-    sweeps = []
-    for model_name, losses in oracle_losses.items():
-        evidence = Evidence(
-            loss_s=losses[S],
-            masses=masses,
-            region=region,
-            loss_u=generated_losses[model_name],
-            oracle=float(losses.mean()),
-            zero_one=not case.regression,
-            classes=codes,
-            priors=case.class_shares,
-        )
-        rows[model_name], sweep = evaluate_model(evidence, choice, key)
-        sweeps.append(sweep)
-    return _add_common_setting(rows, sweeps)
-
-
-def _tally_masses(case: Case, generator: Generator, regions: Regions) -> RegionTally:
-    """Return the region masses p from generated rows; neither targets nor losses matter."""
-    batches = generator.sample_batches(case.choice.rows, "masses")
-    placed = ((case.region_inputs(fill_missing(Z)), None, None) for Z, _ in batches)
-    return tally_regions(placed, regions)
-
-
-def _place_generated(
-    case: Case, generator: Generator, regions: Regions, *, models: Mapping[str, Any]
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return the regions of the rows that Algorithm 1 may select from, and each model's losses."""
-    n_rows = case.choice.iterations * case.choice.batch
-    region_batches = []
-    loss_batches: dict[str, list[np.ndarray]] = {name: [] for name in models}
-    for Z, y in generator.sample_batches(n_rows, "search"):
-        Z = fill_missing(Z)
-        X = case.model_inputs(Z)
-        region_batches.append(regions.assign(case.region_inputs(Z, X)))
-        for name, model in models.items():
-            # single precision: there are 750,000 losses for each of eight models
-            losses = case.model_losses(model, X, y).astype(np.float32)
-            loss_batches[name].append(losses)
-    losses_by_model = {
-        name: np.concatenate(batches) for name, batches in loss_batches.items()
-    }
-    return np.concatenate(region_batches), losses_by_model
+    return _evaluate_models(evidence, choice, key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_decimals
-from amlb_ext.core.errors import DataError, SourceError
-from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
+from amlb_ext.core.errors import SourceError
+from amlb_ext.core.task import Task
+from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
 from benchmarks.studies.files import load_uci
 from benchmarks.studies.osyn.case import (
     CLASSIFIERS,
@@ -71,46 +72,34 @@ PRINTED_MINUTES = {
 }
 
 
-def _plan(
-    data: Mapping[str, tuple[str, ...]],
-    compute: Callable[..., Mapping[str, Any]],
-    lacking: Mapping[str, str],
-    choice: Choice,
-    folder: Path | None,
-) -> Plan:
-    """Return a cell for each data set and repetition; the simulation draws its own rows."""
-    left_out = dict(lacking)
-    cells = []
-    for name, all_models in data.items():
-        models = models_of(all_models, choice)
-        if not models:
-            continue
-        arguments: tuple[Any, ...] = ()
-        content = ""
-        if name != "simulation":
-            try:
-                task = load_uci(name, folder, choice.data_rows)
-            except (SourceError, DataError) as error:
-                # the other data sets are run, and the page says what lacks
-                left_out[name] = str(error)
-                continue
-            arguments, content = (task, models), task.content_hash
-        for number in range(choice.draws):
-            cells.append(
-                Cell(
-                    labels={"data": name, "draw": number},
-                    compute=_repeat,
-                    arguments=(compute, (*arguments, choice, number)),
-                    content=content,
-                )
-            )
-    return Plan(cells=cells, left_out=left_out)
+def _cells(
+    data: Mapping[str, tuple[str, ...]], choice: Choice, _: Path | None
+) -> Iterator[Labels]:
+    """Return a cell for each repetition on a data set of which a model is asked for."""
+    names = [name for name, models in data.items() if models_of(models, choice)]
+    return grid(data=names, draw="draws")(choice)
+
+
+def _load(name: str, choice: Choice, folder: Path | None) -> Task | None:
+    """Return a data set; the simulation draws its own rows."""
+    if name == "credit":
+        raise SourceError("not among the data at hand")
+    if name == "simulation":
+        return None
+    return load_uci(name, folder, choice.data_rows)
 
 
 def _repeat(
-    compute: Callable[..., Mapping[str, Any]], arguments: tuple[Any, ...]
+    models: Mapping[str, tuple[str, ...]],
+    compute: Callable[..., Mapping[str, Any]],
+    choice: Choice,
+    task: Task | None,
+    *,
+    data: str,
+    draw: int,
 ) -> Rows:
-    return list(flat_rows(compute(*arguments), "row", "arm"))
+    arms = compute(task, models_of(models[data], choice), choice, draw)
+    return list(flat_rows(arms, "row", "arm"))
 
 
 def compare_cells(rows: pd.DataFrame, printed: Mapping[str, Any]) -> pd.DataFrame:
@@ -192,9 +181,7 @@ def _summarize_estimates(
         if not math.isnan(cell.held):
             text += f", held {cell.held:.0%}"
         texts.append(text)
-    tables = compared_tables(
-        cells, pd.Series(texts, dtype=object), index=["row"], columns="arm"
-    )
+    tables = compared_tables(cells, texts, index=["row"], columns="arm")
     return [*tables, LEGEND]
 
 
@@ -233,7 +220,7 @@ def _summarize_minutes(rows: pd.DataFrame, choice: Choice) -> list[Part]:
         labels = {"data": data, "row": row, "arm": arm}
         cells.append(labels | compare_with_printed(group["value"], minutes))
     frame = pd.DataFrame(cells)
-    texts = pd.Series([cell_text(cell, 3) for cell in frame.itertuples()], dtype=object)
+    texts = [cell_text(cell, 3) for cell in frame.itertuples()]
     note = "Paper: wall-clock minutes with an NVIDIA T4; ours: processor minutes of one thread."
     return [note, *compared_tables(frame, texts, index=["arm"], columns="row")]
 
@@ -259,7 +246,6 @@ def _study(
     compute: Callable[..., Mapping[str, Any]],
     draws: int,
     summarize: Callable[[pd.DataFrame, Choice], list[Part]] | None = None,
-    lacking: Mapping[str, str] | None = None,
 ) -> Study:
     if summarize is None:
         summarize = partial(_summarize_estimates, read_printed("osyn")[name])
@@ -268,7 +254,9 @@ def _study(
         title=f"OSYN, {title}",
         group="osyn",
         settings=Choice(draws=draws),
-        plan=partial(_plan, data, compute, lacking or {}),
+        cells=partial(_cells, data),
+        load=_load,
+        compute=partial(_repeat, data, compute),
         summarize=summarize,
         small=SMALL
         if "simulation" in data
@@ -296,10 +284,9 @@ STUDIES = (
     _study(
         "osyn-table-3",
         "Table 3: real tables, three rows of the majority for two of the minority",
-        data={"bank": CLASSIFIERS, "adult": CLASSIFIERS},
+        data={"credit": CLASSIFIERS, "bank": CLASSIFIERS, "adult": CLASSIFIERS},
         compute=partial(repeat_tabular, "osyn-table-3"),
         draws=10,
-        lacking={"credit": "not among the data at hand"},
     ),
     _study(
         "osyn-table-7",

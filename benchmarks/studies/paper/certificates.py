@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,12 +15,12 @@ from amlb_ext.core.files import write_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Task
 from amlb_ext.pipeline import Request, generate_suite
-from benchmarks.studies.engine import Cell, Plan, Rows, Study
+from benchmarks.studies.engine import Labels, Rows, Study, grid
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.paper import settings
 from benchmarks.studies.paper.data import PaperSettings
-from benchmarks.studies.paper.settings import Setting, row_settings
-from benchmarks.studies.paper.tables import load_tasks
+from benchmarks.studies.paper.settings import row_settings
+from benchmarks.studies.paper.tables import load_task
 
 TABLES = {
     "table-1": settings.PRICE_LEVELS,
@@ -47,35 +48,25 @@ class CertificateSettings(PaperSettings):
     most_rows: int = Field(5_000, ge=100)
 
 
-def _plan(chosen: CertificateSettings, folder: Path | None) -> Plan:
-    names = dict.fromkeys(data for table in chosen.tables for data in TABLES[table])
-    tasks, left_out = load_tasks(list(names), chosen, folder)
-    cells = []
+def _cells(chosen: CertificateSettings, _: Path | None) -> Iterator[Labels]:
     for table in chosen.tables:
-        for data, layers in TABLES[table].items():
-            if data not in tasks:
-                continue
-            task = tasks[data]
-            for setting in row_settings(layers, data, chosen):
-                cells.append(
-                    Cell(
-                        labels={"table": table, "data": data, "row": setting.name},
-                        compute=certify_row,
-                        arguments=(task, setting, chosen.most_rows),
-                        content=task.content_hash,
-                    )
-                )
-    return Plan(cells=cells, left_out=left_out)
+        for data, rows in TABLES[table].items():
+            if not chosen.data or data in chosen.data:
+                yield from grid(table=(table,), data=(data,), row=rows)(chosen)
 
 
-def certify_row(task: Task, setting: Setting, most_rows: int) -> Rows:
+def certify_row(
+    chosen: CertificateSettings, task: Task, *, table: str, data: str, row: str
+) -> Rows:
     """Return the verdict on a suite that the pipeline makes by a row's settings."""
-    table = task.features.assign(**{task.target_name: task.target}).iloc[:most_rows]
+    [setting] = row_settings({row: TABLES[table][data][row]}, data, chosen)
+    rows = task.features.assign(**{task.target_name: task.target})
+    rows = rows.iloc[: chosen.most_rows]
     layer = setting.config.model_dump(exclude={"source", "split", "name"})
     source = {"target": task.target_name, "kind": str(task.kind)}
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / f"{task.name}.csv"
-        write_file(path, lambda part: table.to_csv(part, index=False))
+        write_file(path, lambda part: rows.to_csv(part, index=False))
         report = generate_suite(
             Request(
                 sources=(str(path),),
@@ -94,7 +85,7 @@ def certify_row(task: Task, setting: Setting, most_rows: int) -> Rows:
     elif report.failures:
         verdict["reason"] = report.failures[0]["reason"]
     reason = str(verdict["reason"])
-    return [{"verdict": verdict["verdict"], "reason": reason, "value": len(table)}]
+    return [{"verdict": verdict["verdict"], "reason": reason, "value": len(rows)}]
 
 
 def _summarize(rows: pd.DataFrame, chosen: CertificateSettings) -> list[Part]:
@@ -109,7 +100,9 @@ STUDIES = (
         title="What the certificates say of suites by the settings of Tables 1 and A1 to A3",
         group="paper",
         settings=CertificateSettings(),
-        plan=_plan,
+        cells=_cells,
+        load=load_task,
+        compute=certify_row,
         summarize=_summarize,
         small={
             "tables": ("table-a1",),

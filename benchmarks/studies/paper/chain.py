@@ -24,11 +24,11 @@ from amlb_ext.core.row_losses import symmetric_percentage_error
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import Baseline
 from amlb_ext.hardening.baseline.fitted import make_baseline
-from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.hardness import BadRule, settle_rule
 from amlb_ext.hardening.made_rows.augment import perturb_targets
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.synthesizers import make_synthesizer
+from benchmarks.studies.encoded import EncodedTask
 from benchmarks.studies.paper.settings import Setting
 
 # Dense lines below: each is one of the paper's formulas.
@@ -157,8 +157,6 @@ class Split:
         Which fold.
     setting : Setting
         F, G and the seed are taken from it.
-    split : int, optional
-        What keys the random streams, when the task holds some of the splits only.
 
     Examples
     --------
@@ -174,19 +172,15 @@ class Split:
     (['bad', 'ga', 'synthetic'], ['mse', 'residual_variance', 'smape', 'w_features', 'w_target'])
     """
 
-    def __init__(
-        self, task: Task, number: int, setting: Setting, split: int | None = None
-    ) -> None:
+    def __init__(self, task: Task, number: int, setting: Setting) -> None:
         rows = task.folds[number]
-        self.key = (task.name, number if split is None else split)
+        self.key = (task.name, number)
         self.seed = setting.config.seed
         self.kind = task.kind
         self.labels = task.labels
-        self.encoder = Encoder(task.columns).fit(task.features.iloc[rows.train])
-        self.target = TargetEncoder(
-            task.kind, task.labels, task.target.iloc[rows.train]
-        )
-        self.Z, self.y = self._encode_rows(task, rows.train)
+        encoded = EncodedTask(task, rows.train)
+        self.encoder, self.target = encoded.encoder, encoded.scale
+        self.Z, self.y = encoded.rows(rows.train)
         # one seed for both: where F and G are the same model they are the same fit
         seed = derive_int_seed(self.seed, *self.key, "fit")
         self.F: Baseline = make_baseline(
@@ -197,7 +191,7 @@ class Split:
             setting.candidate, task, self.encoder, self.target
         )
         self.G.fit(self.Z, self.y, seed)
-        self.test = self._score_rows(*self._encode_rows(task, rows.test))
+        self.test = self._score_rows(*encoded.rows(rows.test))
 
     def run_setting(self, setting: Setting) -> SettingOutcome:
         """Find the bad rows, augment them, learn them, sample; score F and G on each part."""
@@ -291,12 +285,6 @@ class Split:
         y = np.repeat(augmented.y, round(config.times))
         return self._score_rows(*synthesizer.sample(len(y), rng, y))
 
-    def _encode_rows(
-        self, task: Task, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        Z = self.encoder.transform(task.features.iloc[rows])
-        return Z, self.target.transform(task.target.iloc[rows])
-
     def _score_rows(self, Z: np.ndarray, y: np.ndarray) -> ScoredRows:
         return ScoredRows(Z=Z, y=y, f=self.F.predict(Z), g=self.G.predict(Z))
 
@@ -319,7 +307,7 @@ def _is_bad(rule: BadRule, rows: ScoredRows) -> np.ndarray:
 
 
 def run_split(
-    task: Task, number: int, settings: Sequence[Setting], split: int | None = None
+    task: Task, number: int, settings: Sequence[Setting]
 ) -> dict[str, SettingOutcome]:
     """Run all rows of a table that share a data set, F and G on one split; see :class:`Split`.
 
@@ -329,5 +317,5 @@ def run_split(
         By the settings' names.
     """
     # the rows of a table differ by K and the search, never by F, G or the seed
-    fitted = Split(task, number, settings[0], split)
+    fitted = Split(task, number, settings[0])
     return {setting.name: fitted.run_setting(setting) for setting in settings}

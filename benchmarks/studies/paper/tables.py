@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import Layer, SplitConfig
-from amlb_ext.core.errors import DataError, SourceError
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.engine import Cell, Plan, Rows, Study, flat_rows
+from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
 from benchmarks.studies.page import (
     Part,
     Table,
@@ -24,9 +24,9 @@ from benchmarks.studies.page import (
     read_printed,
 )
 from benchmarks.studies.paper import figures, settings
-from benchmarks.studies.paper.chain import run_split
+from benchmarks.studies.paper.chain import SettingOutcome, run_split
 from benchmarks.studies.paper.data import DATA, PaperSettings
-from benchmarks.studies.paper.settings import Setting, row_settings
+from benchmarks.studies.paper.settings import row_settings
 
 #: Seed of the splits.
 SEED = 1
@@ -67,69 +67,52 @@ class PaperTable:
     draw: str = ""
 
 
-def load_tasks(
-    names: list[str], chosen: PaperSettings, folder: Path | None
-) -> tuple[dict[str, Task], dict[str, str]]:
-    """Return the data sets asked for, and why others are left out."""
-    tasks, left_out = {}, {}
-    for name in names:
-        if chosen.data and name not in chosen.data:
-            continue
-        try:
-            tasks[name] = DATA[name].load(folder, chosen).renamed(name)
-        except (SourceError, DataError) as error:
-            left_out[name] = str(error)
-    return tasks, left_out
+def load_task(name: str, chosen: PaperSettings, folder: Path | None) -> Task:
+    """Return a data set, by its name here."""
+    return DATA[name].load(folder, chosen).renamed(name)
 
 
-def plan_table(table: PaperTable, chosen: PaperSettings, folder: Path | None) -> Plan:
+def _cells(
+    table: PaperTable, chosen: PaperSettings, _: Path | None
+) -> Iterator[Labels]:
     """Return a cell for each data set and split."""
-    tasks, left_out = load_tasks(list(table.rows), chosen, folder)
-    cells = []
-    for data, task in tasks.items():
-        rows = row_settings(table.rows[data], data, chosen, table.sampled)
-        split = split_task(task, SplitConfig(folds=chosen.draws), SEED)
-        for number in range(chosen.draws):
-            # one fold alone, so that a process is not sent all of them
-            fold = split.with_folds((split.folds[number],))
-            cells.append(
-                Cell(
-                    labels={"data": data, "draw": number},
-                    compute=score_split if not table.draw else points_of_split,
-                    arguments=(fold, number, rows, table.draw),
-                    content=task.content_hash,
-                )
-            )
-    return Plan(cells=cells, left_out=left_out)
+    names = [name for name in table.rows if not chosen.data or name in chosen.data]
+    return grid(data=names, draw="draws")(chosen)
 
 
-def score_split(task: Task, number: int, rows: list[Setting], _: str) -> Rows:
+def _run_rows(
+    table: PaperTable, chosen: PaperSettings, task: Task, number: int
+) -> dict[str, SettingOutcome]:
+    """Return what every row of a table gives on one split."""
+    rows = row_settings(table.rows[task.name], task.name, chosen, table.sampled)
+    split = split_task(task, SplitConfig(folds=chosen.draws), SEED)
+    return run_split(split, number, rows)
+
+
+def score_split(
+    table: PaperTable, chosen: PaperSettings, task: Task, *, data: str, draw: int
+) -> Rows:
     """Return scores and counts of one split, for each row of the table."""
-    # the task holds its one fold as the first; the streams are keyed by the split's number
     found: Rows = []
-    for name, outcome in run_split(task, 0, rows, number).items():
+    for name, outcome in _run_rows(table, chosen, task, draw).items():
         found += flat_rows(outcome.scores, "part", "model", "measure", row=name)
         found += flat_rows(outcome.counts, "part", row=name, model="", measure="count")
     return found
 
 
-def points_of_split(task: Task, number: int, rows: list[Setting], draw: str) -> Rows:
+def points_of_split(
+    table: PaperTable, chosen: PaperSettings, task: Task, *, data: str, draw: int
+) -> Rows:
     """Return the points that a figure shows: x1, x2, target, predictions of F and G."""
-    family = DATA[task.name].family
     found: Rows = []
-    for name, outcome in run_split(task, 0, rows, number).items():
-        places = figures.map_parts(outcome.parts, family) if draw == "maps" else {}
+    for name, outcome in _run_rows(table, chosen, task, draw).items():
+        places: dict[str, np.ndarray] = {}
+        if table.draw == "maps":
+            places = figures.map_parts(outcome.parts, DATA[data].family)
         for part, points in outcome.parts.items():
             for point in figures.thin_points(points, places.get(part)):
                 found.append({"row": name, "part": part, **point})
     return found
-
-
-def _split_values(rows: pd.DataFrame, **labels: str) -> list[float]:
-    chosen = rows
-    for label, value in labels.items():
-        chosen = chosen[chosen[label] == value]
-    return list(chosen["value"])
 
 
 def compare_cells(table: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -138,36 +121,35 @@ def compare_cells(table: str, rows: pd.DataFrame) -> pd.DataFrame:
     Where the paper prints no deviation (Table 1) ours is taken, so the mark is lenient where our
     splits scatter.
     """
+    names = ["row", "model", "part", "measure"]
     # every printed cell has a row, also where ours is missing: the page shows what lacks
     cells = []
     for data, of_data in rows.groupby("data", sort=False):
-        first_row = of_data["row"].iloc[0]
-        for row, models in read_printed("paper")[table].items():
-            # rows of other data sets; the bad rows are the same under every setting
-            ours = first_row if row == INITIAL_ROW else row
-            if ours not in set(of_data["row"]):
+        ours = dict(list(of_data.groupby(names)["value"]))
+        known_rows = list(of_data["row"].unique())
+        for (row, model, part, measure), numbers in _printed_cells(table):
+            # the bad rows are the same under every setting
+            own_row = known_rows[0] if row == INITIAL_ROW else row
+            # rows of other data sets
+            if own_row not in known_rows:
                 continue
-            for model, printed_parts in models.items():
-                # a row's share of bad points is no model
-                if model not in ("F", "G"):
-                    continue
-                for part, measures in printed_parts.items():
-                    for measure, numbers in measures.items():
-                        own = "w_features" if measure == "wasserstein" else measure
-                        values = _split_values(
-                            of_data, row=ours, model=model, part=part, measure=own
-                        )
-                        cells.append(
-                            {
-                                "data": data,
-                                "row": row,
-                                "model": model,
-                                "part": PARTS[part],
-                                "measure": MEASURES[measure],
-                            }
-                            | compare_with_printed(values, *numbers, takes_our_std=True)
-                        )
+            own = "w_features" if measure == "wasserstein" else measure
+            labels = {"data": data, "row": row, "model": model}
+            labels |= {"part": PARTS[part], "measure": MEASURES[measure]}
+            values = ours.get((own_row, model, part, own), [])
+            cells.append(
+                labels | compare_with_printed(values, *numbers, takes_our_std=True)
+            )
     return pd.DataFrame(cells)
+
+
+def _printed_cells(table: str) -> Iterator[tuple[tuple[str, ...], list[float]]]:
+    """Yield each printed cell: its row, model, part and measure, and its numbers."""
+    for row, models in read_printed("paper")[table].items():
+        for model in ("F", "G"):
+            for part, measures in models.get(model, {}).items():
+                for measure, numbers in measures.items():
+                    yield (row, model, part, measure), numbers
 
 
 def compare_shares(table: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -189,7 +171,7 @@ def summarize_table(
 ) -> list[Part]:
     """Return the cells, the shares of bad points and what was tested where cells disagree."""
     cells = compare_cells(table.name, rows)
-    texts = pd.Series([cell_text(cell) for cell in cells.itertuples()], dtype=object)
+    texts = [cell_text(cell) for cell in cells.itertuples()]
     parts: list[Part] = [
         *compared_tables(
             cells, texts, index=["row", "model", "part"], columns="measure"
@@ -212,7 +194,8 @@ def summarize_table(
     return parts
 
 
-def _study(name: str, title: str, table: PaperTable, **small: object) -> Study:
+def _study(name: str, title: str, **made_of: Any) -> Study:
+    table = PaperTable(name=name, **made_of)
     is_figure = bool(table.draw)
     summarize = figures.draw_parts if is_figure else summarize_table
     quick = {
@@ -225,61 +208,58 @@ def _study(name: str, title: str, table: PaperTable, **small: object) -> Study:
         group="paper",
         # a figure shows one split
         settings=PaperSettings(draws=1 if is_figure else 31),
-        plan=partial(plan_table, table),
+        cells=partial(_cells, table),
+        load=load_task,
+        compute=partial(points_of_split if is_figure else score_split, table),
         summarize=partial(summarize, table),
         small={
             "draws": 1 if is_figure else 2,
             "simulated_rows": 500,
             "config": quick,
-            **small,
         },
         files=True,
     )
 
 
-def _table(name: str, title: str, **made_of: object) -> Study:
-    return _study(name, title, PaperTable(name=name, **made_of))  # type: ignore[arg-type]
-
-
 STUDIES = (
-    _table(
+    _study(
         "table-1",
         "Table 1: levels of perturbation",
         rows=settings.PRICE_LEVELS,
         sampled=False,
     ),
-    _table("table-a1", "Table A1: the toy", rows=settings.TOYS),
-    _table("table-a2", "Table A2: regression", rows=settings.PRICES),
-    _table("table-a3", "Table A3: classification", rows=settings.PATIENTS),
-    _table(
+    _study("table-a1", "Table A1: the toy", rows=settings.TOYS),
+    _study("table-a2", "Table A2: regression", rows=settings.PRICES),
+    _study("table-a3", "Table A3: classification", rows=settings.PATIENTS),
+    _study(
         "figure-3",
         "Figure 3: the toy, step by step",
         rows={"toy_10": settings.TOYS["toy_10"]},
         draw="steps",
     ),
-    _table(
+    _study(
         "figure-4",
         "Figure 4: F on bad and augmented rows, by level",
         rows=settings.PRICE_LEVELS,
         sampled=False,
         draw="levels",
     ),
-    _table(
+    _study(
         "figure-5",
         "Figure 5: targets of test, bad and augmented rows",
         rows=settings.PRICE_LEVELS,
         sampled=False,
         draw="targets",
     ),
-    _table(
+    _study(
         "figure-6",
         "Figure 6: F on the test rows, by threshold",
         rows=settings.PRICES,
         sampled=False,
         draw="thresholds",
     ),
-    _table("figure-7", "Figure 7: ROC curves", rows=settings.PATIENTS_ROW, draw="roc"),
-    _table(
+    _study("figure-7", "Figure 7: ROC curves", rows=settings.PATIENTS_ROW, draw="roc"),
+    _study(
         "figure-8",
         "Figure 8: t-SNE of good, bad, augmented and synthetic rows",
         rows=settings.PRICES_ROW | settings.PATIENTS_ROW,

@@ -10,8 +10,6 @@ naive : the t interval over rows; widened : its variance times 1 + K n_test / n_
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from pydantic import Field
@@ -20,9 +18,15 @@ from sklearn.model_selection import KFold
 
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.row_losses import row_loss
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table
-from benchmarks.studies.swap.study import FILES, make_model, make_population
+from benchmarks.studies.swap.study import (
+    FILES,
+    Population,
+    make_model,
+    make_population,
+    predict_all,
+)
 
 PAIRS = {
     "linear, boosting": ("linear", "boosting"),
@@ -31,7 +35,7 @@ PAIRS = {
 }
 
 
-class CrossValidationSettings(Settings):
+class CrossValidationSettings(Seeded):
     """What the study of cross-validation may be told.
 
     Attributes
@@ -44,18 +48,20 @@ class CrossValidationSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(60, ge=1)
     n: tuple[int, ...] = (300, 800)
     folds: int = Field(5, ge=2)
     tables: tuple[str, ...] = ("made", "made classes", *FILES)
-    seed: int = Field(0, ge=0)
 
 
 def cross_validate(
-    table: str, n: int, draw: int, settings: CrossValidationSettings, folder: str
+    settings: CrossValidationSettings,
+    population: Population,
+    *,
+    table: str,
+    n: int,
+    draw: int,
 ) -> Rows:
     """Return both recipes' difference by cross-validation and on the population."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, "cross-validation", draw)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(population.y))
@@ -65,11 +71,7 @@ def cross_validate(
     def losses(kind: str, fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
         model = make_model(kind, population.X, n_classes > 0, 0)
         model.fit(population.X.iloc[fitted], population.y[fitted])
-        if not n_classes:
-            f = model.predict(population.X.iloc[asked])
-        else:
-            f = np.zeros((len(asked), n_classes))
-            f[:, model.classes_] = model.predict_proba(population.X.iloc[asked])
+        f = predict_all(model, population.X.iloc[asked], n_classes)
         return row_loss(population.y[asked], f)
 
     splitter = KFold(settings.folds, shuffle=True, random_state=0)
@@ -81,7 +83,7 @@ def cross_validate(
             values[test] = losses(kind, own[train], own[test])
         out_of_fold[kind] = values
         whole[kind] = float(losses(kind, own, pool).mean())
-    records = []
+    records: Rows = []
     for pair, (first, second) in PAIRS.items():
         d = out_of_fold[second] - out_of_fold[first]
         said = {
@@ -89,22 +91,8 @@ def cross_validate(
             "variance": d.var(ddof=1) / n,
             "true": whole[second] - whole[first],
         }
-        for measure, value in said.items():
-            records.append({"pair": pair, "measure": measure, "value": float(value)})
+        records += flat_rows(said, "measure", pair=pair)
     return records
-
-
-def _plan(settings: CrossValidationSettings, folder: Path | None) -> Plan:
-    cells = []
-    for table in settings.tables:
-        for n in settings.n:
-            for draw in range(settings.draws):
-                arguments = (table, n, draw, settings, str(folder or ""))
-                labels = {"table": table, "n": n, "draw": draw}
-                cells.append(
-                    Cell(labels=labels, compute=cross_validate, arguments=arguments)
-                )
-    return Plan(cells=cells)
 
 
 def _summarize(rows: pd.DataFrame, settings: CrossValidationSettings) -> list[Part]:
@@ -138,8 +126,11 @@ STUDIES = [
         name="swap-cv",
         title="Do intervals from cross-validation cover the difference of two recipes?",
         group="swap",
-        settings=CrossValidationSettings(),
-        plan=_plan,
+        settings=CrossValidationSettings(draws=60),
+        cells=grid(table="tables", n="n", draw="draws"),
+        load=make_population,
+        names="table",
+        compute=cross_validate,
         summarize=_summarize,
         small={"draws": 2, "n": (300,), "tables": ("made",)},
         files=True,

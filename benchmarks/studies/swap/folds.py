@@ -11,33 +11,29 @@ candidates : as the pairs of :mod:`benchmarks.studies.swap.study`
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from pydantic import Field
 from sklearn.model_selection import KFold
 
-from amlb_ext.core.losses import LOSSES, Predicted
 from amlb_ext.core.rng import derive_int_seed, random_stream
-from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
-from amlb_ext.swap.contrast import RowContrast
-from amlb_ext.swap.foresee import TableCoder, predictions_as_columns
-from amlb_ext.swap.harm import bootstrap_rows, find_harm, worst_of_refit
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from amlb_ext.swap.harm import bootstrap_rows, find_harm
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.swap.study import (
     FILES,
     REFITS,
     Population,
+    Predictions,
     make_model,
     make_population,
     nearer,
+    predict_all,
     with_noise,
 )
 
 
-class FoldSettings(Settings):
+class FoldSettings(Seeded):
     """What the study of harm in suites may be told.
 
     Attributes
@@ -53,12 +49,10 @@ class FoldSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(5, ge=1)
     n: int = 1500
     folds: int = Field(5, ge=2)
     tables: tuple[str, ...] = ("made", "made classes", *FILES)
     loss: str = ""
-    seed: int = Field(0, ge=0)
 
 
 def predict_folds(
@@ -68,8 +62,7 @@ def predict_folds(
 
     ``sample`` numbers the bootstrap sample that each of them is fitted on; -1 for all rows.
     """
-    shape = (len(own.y), own.n_classes) if own.n_classes else (len(own.y),)
-    f = np.zeros(shape)
+    f = np.zeros((len(own.y), own.n_classes) if own.n_classes else len(own.y))
     splitter = KFold(settings.folds, shuffle=True, random_state=seed)
     for number, (train, test) in enumerate(splitter.split(own.y)):
         if sample >= 0:
@@ -78,23 +71,21 @@ def predict_folds(
         model_seed = derive_int_seed(seed, "model", number, sample)
         model = make_model(kind, own.X, own.n_classes > 0, model_seed)
         model.fit(own.X.iloc[train], own.y[train])
-        if own.n_classes:
-            f[np.ix_(test, model.classes_)] = model.predict_proba(own.X.iloc[test])
-        else:
-            f[test] = model.predict(own.X.iloc[test])
+        f[test] = predict_all(model, own.X.iloc[test], own.n_classes)
     return f
 
 
-def judge_in_folds(table: str, draw: int, settings: FoldSettings, folder: str) -> Rows:
+def judge_in_folds(
+    settings: FoldSettings, population: Population, *, table: str, draw: int
+) -> Rows:
     """Return the verdicts on harm of each candidate in place of a forest and a linear model."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, "suite", draw)
     chosen = random_stream(seed, "rows").permutation(len(population.y))[: settings.n]
     X, y = population.X.iloc[chosen].reset_index(drop=True), population.y[chosen]
     own = Population(X=X, y=y, n_classes=population.n_classes)
     truth = np.eye(own.n_classes)[y] if own.n_classes else y
     boosting = predict_folds(own, "boosting", settings, seed)
-    records = []
+    records: Rows = []
     for kind in ("forest", "linear"):
         f = predict_folds(own, kind, settings, seed)
         again = [
@@ -110,51 +101,20 @@ def judge_in_folds(table: str, draw: int, settings: FoldSettings, folder: str) -
         if kind == "forest":
             other = predict_folds(own, kind, settings, derive_int_seed(seed, "other"))
             candidates["other folds and seed"] = other
-        judge = _Judge(X, y, f, seed, settings.loss)
-        refits = [worst_of_refit(*judge.contrast(g), seed) for g in again]
+        p = Predictions(
+            X=X,
+            y=y,
+            f=f,
+            refits=again,
+            loss_name=settings.loss or ("brier" if own.n_classes else "squared"),
+            n=len(y),
+        )
+        refits = p.worst_of_refits(seed)
         for name, g in candidates.items():
-            verdict = find_harm(*judge.contrast(g), seed, refits).verdict
-            records.append(
-                {"pair": f"{kind}: {name}", "measure": verdict, "value": 1.0}
-            )
+            contrast = p.contrast(g, p.at_hand)
+            verdict = find_harm(contrast, p.columns(g), seed, refits).verdict
+            records += flat_rows({verdict: 1.0}, "measure", pair=f"{kind}: {name}")
     return records
-
-
-class _Judge:
-    """Losses beside those of one F, squared errors capped as a report caps them."""
-
-    def __init__(
-        self, X: pd.DataFrame, y: np.ndarray, f: np.ndarray, seed: int, loss: str
-    ) -> None:
-        self.y, self.f, self.seed = y, f, seed
-        self.name = loss or ("squared" if f.ndim == 1 else "brier")
-        self.columns = TableCoder().fit(X).transform(X)
-        self.cap = NO_CAP
-        if self.name == "squared":
-            self.cap = cap_from_baseline(self.loss(f))
-
-    def loss(self, f: np.ndarray) -> np.ndarray:
-        decided = None if f.ndim == 1 else f.argmax(axis=1)
-        losses = LOSSES[self.name](Predicted(y=self.y, f=f, decided=decided))
-        return self.cap.apply(losses)
-
-    def contrast(self, g: np.ndarray) -> tuple[RowContrast, np.ndarray]:
-        Z = np.column_stack([self.columns, predictions_as_columns(self.f, g)])
-        return RowContrast(self.loss(self.f), self.loss(g)), Z
-
-
-def _plan(settings: FoldSettings, folder: Path | None) -> Plan:
-    cells = []
-    for draw in range(settings.draws):
-        for table in settings.tables:
-            cells.append(
-                Cell(
-                    labels={"table": table, "draw": draw},
-                    compute=judge_in_folds,
-                    arguments=(table, draw, settings, str(folder or "")),
-                )
-            )
-    return Plan(cells=cells)
 
 
 def _summarize(rows: pd.DataFrame, settings: FoldSettings) -> list[Part]:
@@ -173,8 +133,11 @@ STUDIES = [
         name="swap-folds",
         title="How often is harm called in a suite?",
         group="swap",
-        settings=FoldSettings(),
-        plan=_plan,
+        settings=FoldSettings(draws=5),
+        cells=grid(draw="draws", table="tables"),
+        load=make_population,
+        names="table",
+        compute=judge_in_folds,
         summarize=_summarize,
         small={"draws": 1, "n": 300, "folds": 2, "tables": ("made",)},
         files=True,

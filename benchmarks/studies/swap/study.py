@@ -13,15 +13,14 @@ A cell is one division of one table: all pairs share its fits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -34,7 +33,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from amlb_ext.core.errors import DataError, SourceError
+from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from amlb_ext.core.losses import LOSSES, Predicted
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
@@ -50,7 +49,7 @@ from amlb_ext.swap.harm import GROUPS, find_harm, rows_needed, worst_of_refit
 from amlb_ext.swap.remedy import find_remedy
 from amlb_ext.swap.segments import Segment, judge_segments, read_segments
 from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
-from benchmarks.studies.engine import Cell, Plan, Rows, Settings, Study
+from benchmarks.studies.engine import Rows, Seeded, Settings, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
 
 PAIRS = (
@@ -78,7 +77,7 @@ FILES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-class SwapSettings(Settings):
+class SwapSettings(Seeded):
     """What the study of the safe swap may be told.
 
     Attributes
@@ -98,13 +97,11 @@ class SwapSettings(Settings):
     seed : int
     """
 
-    draws: int = Field(20, ge=1)
     n: tuple[int, ...] = (500, 1500)
     tables: tuple[str, ...] = ("made", "made classes", *FILES)
     pairs: tuple[str, ...] = PAIRS
     size: float = 1.0
     loss: str = ""
-    seed: int = Field(0, ge=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +113,7 @@ class Population:
     n_classes: int = 0
 
 
-@cache
-def make_population(name: str, folder: str) -> Population:
+def make_population(name: str, _: Settings, folder: Path | None) -> Population:
     """Return a table, made or read."""
     if name in ("made", "made classes"):
         rng = random_stream(0, "swap study", name)
@@ -132,13 +128,27 @@ def make_population(name: str, folder: str) -> Population:
         codes = np.digitize(y, np.quantile(y, [0.4, 0.8]))
         return Population(X=X, y=codes, n_classes=3)
     file, target, dropped = FILES[name]
-    found = sorted(Path(folder).rglob(file)) if folder else []
+    found = sorted(folder.rglob(file)) if folder else []
     if not found:
         raise SourceError(f"{name} needs a file, {file}", "give its folder as --data")
-    frame = (
-        pd.read_parquet(found[0]) if file.endswith("parquet") else pd.read_csv(found[0])
-    )
+    return read_file(found[0], target, dropped)
+
+
+def read_file(
+    path: Path, target: str = "", dropped: tuple[str, ...] = ()
+) -> Population:
+    """Return up to 20,000 rows of a file, in random order; its last column is the target.
+
+    Raises
+    ------
+    ConfigError
+        It has no such target.
+    """
+    is_parquet = path.suffix == ".parquet"
+    frame = pd.read_parquet(path) if is_parquet else pd.read_csv(path)
     target = target or str(frame.columns[-1])
+    if target not in frame:
+        raise ConfigError(f"{path} has no column {target!r}", "write FILE:TARGET")
     frame = frame[frame[target].notna()].sample(frac=1, random_state=0)
     frame = frame.iloc[:20_000].reset_index(drop=True)
     y, X = frame[target], frame.drop(columns=[target, *dropped])
@@ -174,30 +184,80 @@ def make_model(kind: str, X: pd.DataFrame, is_classification: bool, seed: int) -
     return make_pipeline(coded, models[kind]())
 
 
+def predict_all(model: Any, X: pd.DataFrame, n_classes: int) -> np.ndarray:
+    """Return predicted numbers, or probabilities of all classes, also of those never fitted on."""
+    if not n_classes:
+        return np.asarray(model.predict(X))
+    p = np.zeros((len(X), n_classes))
+    p[:, model.classes_] = model.predict_proba(X)
+    return p
+
+
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
-    """What F, G and F's bootstrap re-fits predict for all rows but the fitted ones."""
+    """What F and its bootstrap re-fits predict for rows that none of them was fitted on.
+
+    The first ``n`` rows are labelled; squared errors are capped by F's there, as ``compare`` caps
+    them.
+    """
 
     X: pd.DataFrame
     y: np.ndarray
     f: np.ndarray
-    g: np.ndarray
     refits: list[np.ndarray]
     loss_name: str
-    cap: ErrorCap = NO_CAP
+    n: int
+
+    @property
+    def at_hand(self) -> np.ndarray:
+        """Positions of the labelled rows."""
+        return np.arange(self.n)
+
+    @property
+    def pool(self) -> np.ndarray:
+        """Positions of the rows on which the truth is measured."""
+        return np.arange(1500, len(self.y))
+
+    @cached_property
+    def cap(self) -> ErrorCap:
+        """What squared errors are capped at."""
+        if self.loss_name != "squared":
+            return NO_CAP
+        return cap_from_baseline(self._losses(self.f, self.at_hand))
 
     def loss(self, f: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return losses of some rows, squared errors capped as ``compare`` caps them."""
+        """Return losses of some rows, capped."""
+        return self.cap.apply(self._losses(f, rows))
+
+    def _losses(self, f: np.ndarray, rows: np.ndarray) -> np.ndarray:
         own = f[rows]
         decided = None if own.ndim == 1 else own.argmax(axis=1)
         said = Predicted(y=self.y[rows], f=own, decided=decided)
-        return self.cap.apply(LOSSES[self.loss_name](said))
+        return LOSSES[self.loss_name](said)
+
+    def contrast(self, g: np.ndarray, rows: np.ndarray) -> Contrast:
+        """Return the losses of F and of another model on some rows."""
+        return RowContrast(self.loss(self.f, rows), self.loss(g, rows))
+
+    def columns(self, g: np.ndarray) -> np.ndarray:
+        """Return what a change of loss is foreseen from, of all rows."""
+        columns = TableCoder().fit(self.X.iloc[: self.n]).transform(self.X)
+        return np.column_stack([columns, predictions_as_columns(self.f, g)])
+
+    def worst_of_refits(self, seed: int) -> list[Change]:
+        """Return what harm each re-fit seems to do on the labelled rows."""
+        return [
+            worst_of_refit(
+                self.contrast(g, self.at_hand), self.columns(g)[self.at_hand], seed
+            )
+            for g in self.refits
+        ]
 
 
 def predict_pairs(
-    population: Population, settings: SwapSettings, seed: int
-) -> dict[str, Predictions]:
-    """Fit F, each G and the re-fits on one division of a table."""
+    population: Population, settings: SwapSettings, n: int, seed: int
+) -> Iterator[tuple[str, Predictions, np.ndarray]]:
+    """Yield each pair with F's predictions and G's, fitted on one division of a table."""
     rng = random_stream(seed, "swap study", "division")
     order = rng.permutation(len(population.y))
     fitted, rest = order[:FITTED], order[FITTED : FITTED + POOL + 1500]
@@ -214,16 +274,11 @@ def predict_pairs(
             drawn = random_stream(seed, "swap study", "bootstrap", bootstrap)
             rows = drawn.integers(0, FITTED, FITTED)
         model.fit(X.iloc[rows], y[rows])
-        if not is_class:
-            return np.asarray(model.predict(X_rest))
-        p = np.zeros((len(X_rest), population.n_classes))
-        p[:, model.classes_] = model.predict_proba(X_rest)
-        return p
+        return predict_all(model, X_rest, population.n_classes)
 
     def again(kind: str, number: int) -> np.ndarray:
         return answer(kind, derive_int_seed(seed, "refit", number), number)
 
-    found = {}
     for pair in settings.pairs:
         kind = "linear" if pair.startswith("linear") else "forest"
         f = answer(kind, 0)
@@ -234,15 +289,15 @@ def predict_pairs(
             "better": partial(nearer, f, truth),
             "planted": partial(with_noise, X_rest, y_rest, f, settings.size, rng),
         }
-        found[pair] = Predictions(
+        p = Predictions(
             X=X_rest,
             y=y_rest,
             f=f,
-            g=candidates.get(pair, lambda: answer("boosting", 0))(),
             refits=[again(kind, number) for number in range(REFITS)],
             loss_name=settings.loss or ("brier" if is_class else "squared"),
+            n=n,
         )
-    return found
+        yield pair, p, candidates.get(pair, lambda: answer("boosting", 0))()
 
 
 def nearer(f: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -278,55 +333,31 @@ def with_noise(
     return g
 
 
-def _contrast(p: Predictions, g: np.ndarray, rows: np.ndarray) -> Contrast:
-    return RowContrast(p.loss(p.f, rows), p.loss(g, rows))
-
-
 def judge_swaps_of(
-    table: str, n: int, draw: int, settings: SwapSettings, folder: str
+    settings: SwapSettings, population: Population, *, table: str, n: int, draw: int
 ) -> Rows:
     """Return what is said of the swap of each pair, and whether it is true."""
-    population = make_population(table, folder)
     seed = derive_int_seed(settings.seed, table, draw)
-    records = []
+    records: Rows = []
     worst_of_refits: dict[str, list[Change]] = {}
-    for pair, p in predict_pairs(population, settings, seed).items():
-        if p.loss_name == "squared":
-            p = replace(p, cap=cap_from_baseline(p.loss(p.f, np.arange(n))))
+    for pair, p, g in predict_pairs(population, settings, n, seed):
         # pairs of one F share its re-fits
         kind = pair.split()[0] if pair.startswith("linear") else "forest"
         if kind not in worst_of_refits:
-            worst_of_refits[kind] = _worst_of_refits(p, n, seed)
-        measured = _judge_swap(p, n, seed, worst_of_refits[kind])
-        records += [
-            {"pair": pair, "measure": name, "value": value}
-            for name, value in measured.items()
-        ]
+            worst_of_refits[kind] = p.worst_of_refits(seed)
+        measured = _judge_swap(p, g, seed, worst_of_refits[kind])
+        records += flat_rows(measured, "measure", pair=pair)
     return records
 
 
-def _columns(p: Predictions, g: np.ndarray, n: int) -> np.ndarray:
-    """Return what a change of loss is foreseen from, of the rows at hand and of the pool."""
-    columns = TableCoder().fit(p.X.iloc[:n]).transform(p.X)
-    return np.column_stack([columns, predictions_as_columns(p.f, g)])
-
-
-def _worst_of_refits(p: Predictions, n: int, seed: int) -> list[Change]:
-    at_hand = np.arange(n)
-    return [
-        worst_of_refit(_contrast(p, g, at_hand), _columns(p, g, n)[at_hand], seed)
-        for g in p.refits
-    ]
-
-
 def _judge_swap(
-    p: Predictions, n: int, seed: int, refits: list[Change]
+    p: Predictions, g: np.ndarray, seed: int, refits: list[Change]
 ) -> dict[str, float]:
     """Return what is said of one swap, and whether it is true."""
-    at_hand, pool = np.arange(n), np.arange(1500, len(p.y))
-    Z = _columns(p, p.g, n)
-    contrast = _contrast(p, p.g, at_hand)
-    truth = _contrast(p, p.g, pool).d
+    at_hand, pool = p.at_hand, p.pool
+    Z = p.columns(g)
+    contrast = p.contrast(g, at_hand)
+    truth = p.contrast(g, pool).d
     unit = float(p.loss(p.f, pool).mean())
     harm = find_harm(contrast, Z[at_hand], seed, refits)
     measured: dict[str, float] = {f"verdict {harm.verdict}": 1.0}
@@ -338,12 +369,11 @@ def _judge_swap(
         measured |= _covers(name, harm.groups[name], true)
         measured[f"true {name}"] = true / unit
         measured[f"said {name}"] = harm.groups[name].value / unit
-    table_at_hand = p.X.iloc[at_hand]
-    conditions = list_conditions(table_at_hand)
+    conditions = list_conditions(p.X.iloc[at_hand])
     bound = bound_harm(contrast, harm, conditions)
     if np.isfinite(bound):
         measured["bound"] = bound / unit
-    worst = _worst_found(p, Z, truth, pool)
+    worst = _worst_found(Z, truth, pool)
     measured["bound covers"] = float(bound >= worst)
     measured["worst found by a learner of the pool"] = worst / unit
     words = find_words(contrast, harm, conditions, seed)
@@ -354,10 +384,9 @@ def _judge_swap(
             measured |= _covers("words", words.change, true)
             measured["said words"] = words.change.value / unit
             measured["true words"] = true / unit
-    measured |= _segments(p, contrast, truth, at_hand, pool)
-    measured |= _remedy(p, harm.passes, at_hand, pool, Z, unit)
-    needed = rows_needed(harm, n)
-    measured["rows needed over n"] = needed / n
+    measured |= _segments(p, contrast, truth)
+    measured |= _remedy(p, g, harm.passes, foreseen_change(harm.passes, Z[pool]))
+    measured["rows needed over n"] = rows_needed(harm, p.n) / p.n
     return measured
 
 
@@ -379,9 +408,7 @@ def _true_change(score: np.ndarray, d: np.ndarray, low: float, high: float) -> f
     return float(d[worst_first[int(low * n) : int(high * n)]].mean())
 
 
-def _worst_found(
-    p: Predictions, Z: np.ndarray, truth: np.ndarray, pool: np.ndarray
-) -> float:
+def _worst_found(Z: np.ndarray, truth: np.ndarray, pool: np.ndarray) -> float:
     """Return the change of the worst fifth that trees find on half of the pool, on the other."""
     half = len(pool) // 2
     trees = make_trees(0, half).fit(Z[pool[:half]], truth[:half])
@@ -398,11 +425,7 @@ def _meets_words(text: str, X: pd.DataFrame) -> np.ndarray:
 
 
 def _segments(
-    p: Predictions,
-    contrast: Contrast,
-    truth: np.ndarray,
-    at_hand: np.ndarray,
-    pool: np.ndarray,
+    p: Predictions, contrast: Contrast, truth: np.ndarray
 ) -> dict[str, float]:
     """Return whether the intervals of segments hold together, and what is claimed of them."""
     conditions = list_conditions(p.X)
@@ -410,11 +433,10 @@ def _segments(
     masks = [conditions.met[:, k].astype(bool) for k in np.unique(chosen)]
     masks.append(planted_group(p.X))
     segments = [
-        Segment(name=str(k), inside=mask[at_hand]) for k, mask in enumerate(masks)
+        Segment(name=str(k), inside=mask[p.at_hand]) for k, mask in enumerate(masks)
     ]
-    loss_f = p.loss(p.f, at_hand)
-    table = judge_segments(segments, {"G": contrast}, loss_f)
-    true = np.array([truth[mask[pool]].mean() for mask in masks])
+    table = judge_segments(segments, {"G": contrast}, p.loss(p.f, p.at_hand))
+    true = np.array([truth[mask[p.pool]].mean() for mask in masks])
     judged = table["low"].notna().to_numpy()
     inside = (table["low"] <= true) & (true <= table["high"])
     worse = (table["verdict"] == "worse").to_numpy()
@@ -426,60 +448,34 @@ def _segments(
 
 
 def _remedy(
-    p: Predictions,
-    passes: Any,
-    at_hand: np.ndarray,
-    pool: np.ndarray,
-    Z: np.ndarray,
-    unit: float,
+    p: Predictions, g: np.ndarray, passes: Any, score: np.ndarray
 ) -> dict[str, float]:
-    """Return what the proposed mixture gains on the pool, beside F, G and each other mixture."""
+    """Return what the proposed mixture gains on the pool, beside F, G and each other mixture.
+
+    ``score`` is the change of loss that is foreseen for the pool.
+    """
 
     def loss_of(rows: np.ndarray, weight: Any) -> np.ndarray:
         mixed = p.f.copy()
-        mixed[rows] = weight * p.g[rows] + (1 - weight) * p.f[rows]
+        mixed[rows] = weight * g[rows] + (1 - weight) * p.f[rows]
         return p.loss(mixed, rows)
 
-    remedy = find_remedy(lambda weight: loss_of(at_hand, weight), passes, None)
-    score = foreseen_change(passes, Z[pool])
+    remedy = find_remedy(lambda weight: loss_of(p.at_hand, weight), passes, None)
     weight = np.where(score >= 0, remedy.weight_bad, remedy.weight)
     own = weight if p.f.ndim == 1 else weight[:, None]
-    loss_f = loss_of(pool, 0.0)
-    change = loss_of(pool, own) - loss_f
+    loss_f = loss_of(p.pool, 0.0)
+    unit = float(p.loss(p.f, p.pool).mean())
+    change, change_g = loss_of(p.pool, own) - loss_f, loss_of(p.pool, 1.0) - loss_f
     low, high = remedy.change.interval()
-    better = min(0.0, float((loss_of(pool, 1.0) - loss_f).mean()))
-    worst_fifth = np.argsort(-score, kind="stable")[: len(pool) // 5]
+    worst_fifth = np.argsort(-score, kind="stable")[: len(p.pool) // 5]
     return {
         "remedy covers": float(low <= change.mean() <= high),
         "remedy gain": -float(change.mean()) / unit,
-        "gain of the better of F and G": -better / unit,
+        "gain of the better of F and G": -min(0.0, float(change_g.mean())) / unit,
         "worst fifth under the remedy": float(change[worst_fifth].mean()) / unit,
-        "worst fifth under G": float((loss_of(pool, 1.0) - loss_f)[worst_fifth].mean())
-        / unit,
+        "worst fifth under G": float(change_g[worst_fifth].mean()) / unit,
         f"remedy is {remedy.kind}": 1.0,
     }
-
-
-def _plan(settings: SwapSettings, folder: Path | None) -> Plan:
-    tables, left_out = [], {}
-    where = str(folder or "")
-    for table in settings.tables:
-        try:
-            make_population(table, where)
-            tables.append(table)
-        except SourceError as error:
-            left_out[table] = str(error)
-    cells = []
-    # a study that is stopped has whole rounds of all tables
-    for draw in range(settings.draws):
-        for n in settings.n:
-            for table in tables:
-                labels = {"table": table, "n": n, "draw": draw}
-                arguments = (table, n, draw, settings, where)
-                cells.append(
-                    Cell(labels=labels, compute=judge_swaps_of, arguments=arguments)
-                )
-    return Plan(cells=cells, left_out=left_out)
 
 
 def _summarize(rows: pd.DataFrame, settings: SwapSettings) -> list[Part]:
@@ -512,8 +508,12 @@ STUDIES = [
         name="swap",
         title="The safe swap: coverage, false alarms, power",
         group="swap",
-        settings=SwapSettings(),
-        plan=_plan,
+        settings=SwapSettings(draws=20),
+        # a study that is stopped has whole rounds of all tables
+        cells=grid(draw="draws", n="n", table="tables"),
+        load=make_population,
+        names="table",
+        compute=judge_swaps_of,
         summarize=_summarize,
         small={"draws": 1, "n": (500,), "tables": ("made",), "pairs": ("planted",)},
         files=True,

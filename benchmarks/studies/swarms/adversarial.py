@@ -77,7 +77,7 @@ class Takers:
 
 
 def draw_adversarial(
-    task: Task | None, name: str, number: int, choice: SwarmChoice
+    choice: SwarmChoice, task: Task | None, *, data: str, draw: int
 ) -> Rows:
     """Return, by labels and arm, the accuracy on real rows that nobody saw.
 
@@ -88,12 +88,12 @@ def draw_adversarial(
     """
     if task is not None and not task.kind.is_classification:
         raise DataError(
-            f"{name} is a regression", "adversarial swarms are studied on classes"
+            f"{data} is a regression", "adversarial swarms are studied on classes"
         )
-    prepared = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, data, draw, choice, user=False)
     # the products are small, and several threads would only get in each other's way
     with threadpool_limits(1):
-        study = _Study(prepared, name, number, choice)
+        study = _Study(prepared, data, draw, choice)
         return [row for labels in LABELS for row in study.evolve(labels)]
 
 

@@ -188,10 +188,10 @@ Figures = dict[str, Any]
 
 
 def draw_table_1(
-    task: Task | None, name: str, number: int, choice: SwarmChoice
+    choice: SwarmChoice, task: Task | None, *, data: str, draw: int
 ) -> Rows:
     """Return, by objective, form and method, what it reports and gets on fresh rows."""
-    prepared = prepare_draw(task, name, number, choice, user=True)
+    prepared = prepare_draw(task, data, draw, choice, user=True)
     rows: Figures = {objective: {} for objective in choice.objectives or OBJECTIVES}
     for form in FORMS:
         run = FormRun(prepared, form, choice)
@@ -204,13 +204,13 @@ def draw_table_1(
 
 
 def draw_table_2(
-    task: Task | None, name: str, number: int, choice: SwarmChoice
+    choice: SwarmChoice, task: Task | None, *, data: str, draw: int
 ) -> Rows:
     """Return, by form and method, its audit: takers, re-fits, unseen families, real rows.
 
     Of the form ``proof`` is what can be found on the table before any search.
     """
-    prepared = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, data, draw, choice, user=False)
     rows: Figures = {}
     for form in FORMS:
         run = FormRun(prepared, form, choice)
@@ -235,12 +235,12 @@ def draw_table_2(
 
 
 def draw_table_3(
-    task: Task | None, name: str, number: int, choice: SwarmChoice
+    choice: SwarmChoice, task: Task | None, *, data: str, draw: int
 ) -> Rows:
     """Return, by form, objective and method, what the truth says of its rows."""
-    prepared = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, data, draw, choice, user=False)
     fitted = prepared.arena
-    truth = TrueTeacher(name, fitted.encoder, fitted.scale)
+    truth = TrueTeacher(data, fitted.encoder, fitted.scale)
     rows: Figures = {}
     for form, searched in TRUTH_FORMS.items():
         arena = fitted if form == "fitted" else fitted.with_teacher(truth)

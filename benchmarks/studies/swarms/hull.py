@@ -29,17 +29,17 @@ POINT_ROWS = 300
 BATCH = 32
 
 
-def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) -> Rows:
+def draw_hull(choice: SwarmChoice, task: Task | None, *, data: str, draw: int) -> Rows:
     """Return a grid of coefficients with both objectives, support and the truth's excess.
 
     Parameters
     ----------
-    task : Task or None
-    name : str
-        Of a simulated table.
-    number : int
     choice : SwarmChoice
         ``generators`` is not read: it is three.
+    task : Task or None
+    data : str
+        Of a simulated table.
+    draw : int
 
     Returns
     -------
@@ -49,11 +49,11 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
         visited, and the one it reports.
     """
     choice = choice.model_copy(update={"generators": GENERATORS})
-    prepared = prepare_draw(task, name, number, choice, user=False)
+    prepared = prepare_draw(task, data, draw, choice, user=False)
     arenas = {
         form: prepared.arena.settle(form, choice, {"difficult": 1.0}) for form in FORMS
     }
-    truth = TrueTeacher(name, prepared.arena.encoder, prepared.arena.scale)
+    truth = TrueTeacher(data, prepared.arena.encoder, prepared.arena.scale)
     axis = np.linspace(LOW, HIGH, POINTS)
     points = np.array([[c1, c2, 1 - c1 - c2] for c2 in axis for c1 in axis])
     rows: Rows = []
@@ -74,19 +74,10 @@ def draw_hull(task: Task | None, name: str, number: int, choice: SwarmChoice) ->
     for form, arena in arenas.items():
         trace = search_for(arena, "pso", choice)
         for c1, c2, *_ in trace.points:
-            rows.append(
-                {"figure": "visited", "form": form, "c1": c1, "c2": c2, "value": 0}
-            )
+            rows += flat_rows({"visited": 0}, "figure", c1=c1, c2=c2, form=form)
         c1, c2, *_ = trace.chosen
-        rows.append(
-            {
-                "figure": "reported",
-                "form": form,
-                "c1": c1,
-                "c2": c2,
-                "value": float(trace.values.max()),
-            }
-        )
+        reported = {"reported": trace.values.max()}
+        rows += flat_rows(reported, "figure", c1=c1, c2=c2, form=form)
     return rows
 
 

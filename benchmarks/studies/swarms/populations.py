@@ -34,6 +34,7 @@ from benchmarks.studies.five_gaussians import (
     SHARES,
     draw_class_rows,
 )
+from benchmarks.studies.swarms.choices import SwarmChoice
 
 #: Rows of a table that is drawn.
 DRAWN_ROWS = 4000
@@ -218,16 +219,18 @@ POPULATIONS: dict[str, KnownTable] = {
 PARQUET = {"letter": "class", "kin8nm": "y"}
 
 
-def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | None:
+def load_swarm_table(
+    name: str, choice: SwarmChoice, folder: Path | None
+) -> Task | None:
     """Return a table without folds; None where each draw simulates its own.
 
     Parameters
     ----------
     name : str
+    choice : SwarmChoice
+        How many rows are kept, drawn at random.
     folder : Path or None
         With the files of the tables that need one.
-    most_rows : int
-        Keep so many rows, drawn at random.
 
     Raises
     ------
@@ -236,13 +239,13 @@ def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | N
 
     Examples
     --------
-    >>> len(load_swarm_table("breast_cancer", None, 500))
+    >>> len(load_swarm_table("breast_cancer", SwarmChoice(most_rows=500), None))
     500
     """
     if name in POPULATIONS:
         return None
     if name in UCI_FILES:
-        return load_uci(name, folder, most_rows)
+        return load_uci(name, folder, choice.most_rows)
     spec, target = f"bundled/{name}", None
     if name in PARQUET:
         # one folder may hold the files of many sets, some of them in a folder "large"
@@ -250,7 +253,7 @@ def load_swarm_table(name: str, folder: Path | None, most_rows: int) -> Task | N
         spec = str(find_data_file(folder, places, [f"{name}.parquet"]))
         target = PARQUET[name]
     [ref] = open_specs([spec], SourceConfig(target=target))
-    return keep_rows(ref.load().renamed(name), most_rows, "swarm rows")
+    return keep_rows(ref.load().renamed(name), choice.most_rows, "swarm rows")
 
 
 def split_draw(task: Task | None, name: str, seed: int, most_rows: int) -> Task:

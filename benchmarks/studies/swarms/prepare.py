@@ -31,6 +31,7 @@ from amlb_ext.synthesizers.swarm.objectives import (
 from amlb_ext.synthesizers.swarm.space import make_generators
 from amlb_ext.synthesizers.vae import VAE
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
+from benchmarks.studies.encoded import EncodedTask
 from benchmarks.studies.swarms.choices import FormName, SwarmChoice
 from benchmarks.studies.swarms.populations import TrueTeacher, split_draw
 
@@ -245,11 +246,9 @@ def prepare_draw(
     task = split_draw(task, name, seed, choice.most_rows)
     key = (task.stream_name, 0, "swarm")
     train = task.folds[0].train
-    scale = TargetEncoder(task.kind, task.labels, task.target.iloc[train])
-    n_classes = scale.n_classes
-    y = scale.transform(task.target.iloc[train])
-    encoder = Encoder(task.columns).fit(task.features.iloc[train])
-    Z = encoder.transform(task.features.iloc[train])
+    encoded = EncodedTask(task, train)
+    Z, y = encoded.rows(train)
+    encoder, n_classes = encoded.encoder, encoded.scale.n_classes
     variance = 1.0 if n_classes else float(np.var(y))
     # a small table has fewer rows for each role, rather than no place at all
     least_rows = min(choice.least_rows, len(train) // 4)
@@ -301,7 +300,7 @@ def prepare_draw(
     guard = SupportGuard(base.prep_, own_Z)
     test_rows, _ = known_classes(task, 0)
     is_user = np.zeros(len(test_rows), dtype=bool)
-    test_Z = encoder.transform(task.features.iloc[test_rows])
+    test_Z, test_y = encoded.rows(test_rows)
     user_rows = None
     if user:
         is_user = _choose_user(guard.metric(test_Z), random_stream(seed, *key, "user"))
@@ -326,7 +325,7 @@ def prepare_draw(
         n_rows=choice.evaluation_rows or EVALUATION_ROWS["literal"],
         user_rows=user_rows,
         encoder=encoder,
-        scale=scale,
+        scale=encoded.scale,
         panel=panels["seen"],
         teacher=teacher,
     )
@@ -334,7 +333,7 @@ def prepare_draw(
         auditor=auditor,
         panels=panels,
         Z=test_Z,
-        y=scale.transform(task.target.iloc[test_rows]),
+        y=test_y,
         variance=variance,
     )
     return PreparedDraw(

@@ -19,10 +19,8 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.task import Task
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
-from benchmarks.studies.engine import Cell, Plan, Rows, Study
+from benchmarks.studies.engine import Labels, Rows, Study, grid
 from benchmarks.studies.page import (
     Part,
     Picture,
@@ -193,36 +191,12 @@ NOTES = {
     "whose label the teacher contradicts.",
 }
 
-Draw = Callable[[Task | None, str, int, SwarmChoice], Rows]
 
-
-def _plan(
-    data: tuple[str, ...],
-    takes_files: bool,
-    compute: Draw,
-    choice: SwarmChoice,
-    folder: Path | None,
-) -> Plan:
-    left_out: dict[str, str] = {}
-    cells = []
-    for name in tables_of(data, choice, takes_files and folder is not None):
-        try:
-            task = load_swarm_table(name, folder, choice.most_rows)
-        except (SourceError, DataError) as error:
-            # the other tables are run, and the page says what lacks
-            left_out[name] = str(error)
-            continue
-        for number in range(choice.draws):
-            cells.append(
-                Cell(
-                    labels={"data": name, "draw": number},
-                    compute=compute,
-                    arguments=(task, name, number, choice),
-                    # a simulated table follows from its name and the draw
-                    content="" if task is None else task.content_hash,
-                )
-            )
-    return Plan(cells=cells, left_out=left_out)
+def _cells(
+    data: tuple[str, ...], takes_files: bool, choice: SwarmChoice, folder: Path | None
+) -> Iterator[Labels]:
+    names = tables_of(data, choice, takes_files and folder is not None)
+    return grid(data=names, draw="draws")(choice)
 
 
 def printed_mean(table: str, objective: str, method: str, figure: str) -> float:
@@ -320,7 +294,7 @@ SMALL = {
 def _study(
     name: str,
     title: str,
-    compute: Draw,
+    compute: Callable[..., Rows],
     *,
     data: tuple[str, ...] = EMBEDDED,
     takes_files: bool = True,
@@ -330,7 +304,9 @@ def _study(
         title=f"Data Swarms, {title}",
         group="swarm",
         settings=SwarmChoice(),
-        plan=partial(_plan, data, takes_files, compute),
+        cells=partial(_cells, data, takes_files),
+        load=load_swarm_table,
+        compute=compute,
         summarize=partial(_summarize, name),
         small=SMALL,
     )
@@ -364,7 +340,9 @@ STUDIES = (
         title="Data Swarms: all mixtures of three generators, objective and support",
         group="swarm",
         settings=SwarmChoice(draws=1),
-        plan=partial(_plan, ("interaction",), False, draw_hull),
+        cells=grid(data=("interaction",), draw="draws"),
+        load=load_swarm_table,
+        compute=draw_hull,
         summarize=_summarize_plane,
         small={**SMALL, "tables": ()},
     ),
