@@ -36,7 +36,6 @@ from amlb_ext.models.columns import (
 )
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import (
-    NativeModel,
     as_native,
     classes_of_model,
     kind_of_model,
@@ -47,12 +46,6 @@ from amlb_ext.models.predictions import (
     are_predictions,
     interpret_predictions,
 )
-
-# Texts as the categories on which a boosting model was fitted.
-#
-# LightGBM, XGBoost and scikit-learn's histogram gradient boosting read pandas' categories. A table
-# from a text file has none: its texts are given the categories that the model knows.
-
 
 # A fitted model, fitted again: its clone on other rows.
 
@@ -255,36 +248,15 @@ class ModelAdapter:
                 align=self.align,
                 present=present,
             )
-        if not hasattr(self._asked, "predict") and not isinstance(
-            self._asked, NativeModel
-        ):
+        if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
             if isinstance(said, tuple):
                 flat_rows(said, len(table), self.name)
             return interpret_predictions(said, labels, self.name, present=present)
-        if isinstance(self._asked, NativeModel):
-            return self._answer_natively(table, labels, present)
         if not len(labels):
             numbers = read_numbers(self._ask("predict", table), len(table), self.name)
             return Answers(f=numbers, raw=RawAnswers(decided=numbers))
         return self._answer_classes(table, labels, present)
-
-    def _answer_natively(
-        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
-    ) -> Answers:
-        values = self._ask("predict_values", table)
-        if not len(labels):
-            numbers = read_numbers(values, len(table), self.name)
-            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
-        f = read_probabilities(
-            values,
-            labels,
-            len(table),
-            self.name,
-            classes=self.classes,
-            present=present,
-        )
-        return Answers(f=f, decided=f.argmax(axis=1))
 
     def _answer_classes(
         self, table: GivenTable, labels: Labels, present: Sequence[int] | None
@@ -292,7 +264,9 @@ class ModelAdapter:
         n = len(table)
         if not getattr(self._asked, "gives_labels", True):
             p = self._ask("predict_proba", table)
-            f = read_probabilities(p, labels, n, self.name, classes=self.classes)
+            f = read_probabilities(
+                p, labels, n, self.name, classes=self.classes, present=present
+            )
             return Answers(f=f, decided=f.argmax(axis=1))
         said = self._ask("predict", table)
         if not _has_method(self._asked, "predict_proba"):
