@@ -18,7 +18,7 @@ import pandas as pd
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.equations import Equation
 from amlb_ext.relations.groups import Group
-from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.kinds import Dependency, Relation, reach_columns
 from amlb_ext.relations.values import (
     ColumnReader,
     WrittenForm,
@@ -130,25 +130,15 @@ class Relations:
         Targets and frozen columns are never computed.
         """
         chosen: dict[str, Dependency | Equation] = {}
-        used: list[Relation] = []
-        # the columns on which each computed one rests, directly or through others
+        # the columns from which each computed one is computed
         rests_on: dict[str, set[str]] = {}
         for column, relation in self._derivation_candidates():
-            if column in chosen or relation in used:
+            if column in chosen or relation in chosen.values():
                 continue
             sources = set(relation.columns) - {column}
-            reached = set(sources)
-            for name in sources:
-                reached |= rests_on.get(name, set())
-            if column in reached:
-                continue
-            # what rests on this column now rests on its sources as well
-            for below in rests_on.values():
-                if column in below:
-                    below |= reached
-            rests_on[column] = reached
-            chosen[column] = relation
-            used.append(relation)
+            if column not in reach_columns(sources, rests_on):
+                rests_on[column] = sources
+                chosen[column] = relation
         return tuple(_sort_by_sources(chosen))
 
     def _derivation_candidates(self) -> list[Derivation]:

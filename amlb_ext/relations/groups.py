@@ -221,7 +221,7 @@ MOST_SPREAD, MOST_WIDTH = 0.25, 0.05
 LEAST_FALL = 0.1
 
 
-def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
+def mine_one_hot(table: MiningTable) -> Iterator[OneHot]:
     """Find groups of columns of zeros and ones, of which exactly one is 1 in every row.
 
     Examples
@@ -229,7 +229,7 @@ def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
     >>> import pandas as pd
     >>> color = np.random.default_rng(0).integers(0, 3, 100)
     >>> rows = pd.DataFrame(np.eye(3)[color], columns=["red", "green", "blue"])
-    >>> [rule.text for rule in mine_one_hot(MiningTable.from_rows(rows, 0), 10)]
+    >>> [rule.text for rule in mine_one_hot(MiningTable.from_rows(rows))]
     ['exactly one of {red, green, blue} is 1']
     """
     names = []
@@ -257,7 +257,7 @@ def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
             np.prod(np.delete(1 - shares, position)) for position in range(len(group))
         ]
         evidence = table.n_rows * (1 - float(shares @ np.array(others)))
-        if evidence >= least_evidence:
+        if evidence >= table.least_evidence:
             is_free[group] = False
             yield OneHot.of([names[position] for position in group], evidence)
 
@@ -287,17 +287,12 @@ def _complete_group(
     return []
 
 
-def mine_bands(
-    table: MiningTable,
-    least_evidence: float,
-    left_out: Collection[str],
-) -> Iterator[Rule]:
+def mine_bands(table: MiningTable, left_out: Collection[str]) -> Iterator[Rule]:
     """Find shares of a whole: columns whose sum lies within a narrow band in every row.
 
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     left_out : collection of str
         Columns that others give exactly.
 
@@ -307,7 +302,7 @@ def mine_bands(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.dirichlet([4, 3, 2], 300) * 100, columns=["a", "b", "c"])
     >>> rows = (rows * rng.uniform(0.99, 1.001, (300, 1))).round(2)
-    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows, 0), 10, [])]
+    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows), [])]
     ['99.01 <= a + b + c <= 100.1']
     """
     # a column of two values is a mark, not a share
@@ -326,7 +321,7 @@ def mine_bands(
             continue
         seen.add(members)
         rule = _verify_band(table, [names[position] for position in sorted(members)])
-        if rule is not None and rule.evidence >= least_evidence:
+        if rule is not None and rule.evidence >= table.least_evidence:
             taken |= members
             yield rule
 

@@ -34,15 +34,20 @@ class MiningTable:
         Separates a column from the others: what still holds then holds by chance.
     numeric : dict of str to bool
         Whether each column holds numbers.
+    least_evidence : float
+        Relations with less evidence are none.
     """
 
     rows: pd.DataFrame
     sample: np.ndarray
     permutation: np.ndarray
     numeric: dict[str, bool]
+    least_evidence: float
 
     @classmethod
-    def from_rows(cls, rows: pd.DataFrame, seed: int) -> MiningTable:
+    def from_rows(
+        cls, rows: pd.DataFrame, seed: int = 0, least_evidence: float = 10.0
+    ) -> MiningTable:
         """Draw the sample and the permutation."""
         rng = np.random.default_rng([seed, len(rows)])
         permutation = rng.permutation(len(rows))
@@ -51,6 +56,7 @@ class MiningTable:
             sample=np.sort(permutation[:SCREENING_ROWS]),
             permutation=permutation,
             numeric=numeric_columns(rows),
+            least_evidence=least_evidence,
         )
 
     @property
@@ -66,6 +72,12 @@ class MiningTable:
     def numbers(self, name: str) -> np.ndarray:
         """Return the numbers of a column, NaN where one is missing."""
         return read_numbers(self.rows, name)
+
+    def complete_numbers(self, *names: str) -> list[np.ndarray]:
+        """Return the numbers of columns in the rows that lack none of them."""
+        columns = [self.numbers(name) for name in names]
+        is_complete = ~np.isnan(columns).any(axis=0)
+        return [column[is_complete] for column in columns]
 
     @cached_property
     def n_values(self) -> pd.Series:
@@ -119,12 +131,7 @@ class MiningTable:
         condition = self.make_condition(text)
         return read_equation(Rule(kind, condition, float(evidence)), self.rows)
 
-    def with_evidence(
-        self,
-        rule: Rule,
-        target: str,
-        least_evidence: float,
-    ) -> Rule | None:
+    def with_evidence(self, rule: Rule, target: str) -> Rule | None:
         """Return a rule that holds in every row, with its evidence; None where that is too small.
 
         The evidence is how many rows break the rule when the target is permuted.
@@ -134,4 +141,6 @@ class MiningTable:
         permuted = self.rows[list(rule.columns)].copy()
         permuted[target] = permuted[target].to_numpy()[self.permutation]
         evidence = float(rule.breaks(permuted).sum())
-        return replace(rule, evidence=evidence) if evidence >= least_evidence else None
+        if evidence < self.least_evidence:
+            return None
+        return replace(rule, evidence=evidence)

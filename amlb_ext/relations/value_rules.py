@@ -112,7 +112,7 @@ def _first_with_same_key(key: np.ndarray) -> np.ndarray:
     return first[inverse]
 
 
-def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Dependency]:
+def mine_dependencies(table: MiningTable) -> list[Dependency]:
     """Find columns that another one determines, then those that two others determine."""
     coded = _CodedTable.from_table(table)
     # columns with more values than this are nearly keys
@@ -129,7 +129,7 @@ def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Depende
             # a permuted column has nothing to do with the others any more
             permuted = coded.codes[table.permutation, j]
             evidence = _broken_when_permuted(key, permuted)
-            if evidence < least_evidence:
+            if evidence < table.least_evidence:
                 continue
             kept.append(j)
             dependency = Dependency.learn(
@@ -223,16 +223,13 @@ class _FrequentValue:
 
 
 def mine_value_rules(
-    table: MiningTable,
-    least_evidence: float,
-    settled: ColumnPairs,
+    table: MiningTable, settled: ColumnPairs
 ) -> tuple[list[Rule], list[Rule]]:
     """Find implications between frequent values, and values that never meet.
 
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     settled : collection of (str, str)
         Sources and targets of dependencies, about which no value needs a rule of its own.
 
@@ -240,7 +237,7 @@ def mine_value_rules(
     -------
     implies, never : list of Rule
     """
-    search = _Search(table, least_evidence)
+    search = _Search(table)
     has_missing = table.rows.isna().any()
     implies: list[Rule] = []
     never: list[Rule] = []
@@ -283,8 +280,8 @@ def mine_value_rules(
 class _Search:
     """Which frequent values there are, and how often they meet."""
 
-    def __init__(self, table: MiningTable, least_evidence: float) -> None:
-        self.least_evidence = least_evidence
+    def __init__(self, table: MiningTable) -> None:
+        self.least_evidence = table.least_evidence
         self.values = _frequent_values(table)
         # of values i and j, the number of rows with both: (m, m)
         self.n_together = _count_together(table, self.values)
