@@ -8,7 +8,6 @@ answered by a module of this wing, and every door asks them here.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -212,13 +211,7 @@ class ModelAdapter:
         """Whether a clone of it can be fitted."""
         return not self.is_predictions and can_clone(self.model)
 
-    def answer(
-        self,
-        table: GivenTable,
-        labels: Labels,
-        *,
-        present: Sequence[int] | None = None,
-    ) -> Answers:
+    def answer(self, table: GivenTable, labels: Labels) -> Answers:
         """Return what the model answers to all rows of a table, in one call.
 
         Parameters
@@ -226,9 +219,6 @@ class ModelAdapter:
         table : GivenTable of n rows
         labels : Labels
             Empty for a regression.
-        present : sequence of int, optional
-            Codes of the classes that the table has, for answers that do not name them; all when
-            omitted.
 
         Returns
         -------
@@ -246,41 +236,34 @@ class ModelAdapter:
                 self.name,
                 beside=table.rows,
                 align=self.align,
-                present=present,
             )
         if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
             if isinstance(said, tuple):
                 flat_rows(said, len(table), self.name)
-            return interpret_predictions(said, labels, self.name, present=present)
+            return interpret_predictions(said, labels, self.name)
         if not len(labels):
             numbers = read_numbers(self._ask("predict", table), len(table), self.name)
             return Answers(f=numbers, raw=RawAnswers(decided=numbers))
-        return self._answer_classes(table, labels, present)
+        return self._answer_classes(table, labels)
 
-    def _answer_classes(
-        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
-    ) -> Answers:
+    def _answer_classes(self, table: GivenTable, labels: Labels) -> Answers:
         n = len(table)
         if not getattr(self._asked, "gives_labels", True):
             p = self._ask("predict_proba", table)
-            f = read_probabilities(
-                p, labels, n, self.name, classes=self.classes, present=present
-            )
+            f = read_probabilities(p, labels, n, self.name, classes=self.classes)
             return Answers(f=f, decided=f.argmax(axis=1))
         said = self._ask("predict", table)
         if not _has_method(self._asked, "predict_proba"):
             flat = np.asarray(said)
             if flat.ndim == 1 and flat.dtype.kind != "f":
-                return answers_of_labels(said, labels, n, self.name, present=present)
-            return interpret_predictions(said, labels, self.name, present=present)
+                return answers_of_labels(said, labels, n, self.name)
+            return interpret_predictions(said, labels, self.name)
         classes = self.classes
         p = self._ask("predict_proba", table)
         if isinstance(p, tuple):
             flat_rows(p, n, self.name)
-        f = read_probabilities(
-            p, labels, n, self.name, classes=classes, present=present
-        )
+        f = read_probabilities(p, labels, n, self.name, classes=classes)
         decided = read_labels(said, labels, n, self.name)
         if classes is None and not isinstance(p, pd.DataFrame):
             _check_order(f, decided, self.name)
