@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: What declares the flags of series, by the titles of their groups.
 _READING = {
-    "gaps and further columns of series": "amlb_ext.models.given_series.SeriesReading"
+    "gaps and further columns of series": "amlb_ext.sources.series_tasks.SeriesReading"
 }
 ORIGINS = {
     "a benchmark of series": "amlb_ext.models.given_series.Origins",
@@ -174,11 +174,8 @@ def _find_tasks(
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> list[SeriesTask]:
-    from amlb_ext.models.given_series import (
-        SeriesReading,
-        SeriesRoles,
-        find_series,
-    )
+    from amlb_ext.models.given_series import SeriesRoles, find_series
+    from amlb_ext.sources.series_tasks import SeriesReading
 
     names = ("series", "horizon", "season", "frequency")
     return find_series(

@@ -23,7 +23,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Fold, Kind, Origin, Task
-from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.base import Source, TaskRef, choose_names
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import table_to_task
@@ -64,15 +64,10 @@ class AmlbSource(Source):
                 suggest_nearest(base, self.suggestions(options)),
             )
         entries = list(read_definition(path))
-        if only:
-            names = [name for name, _ in entries]
-            wanted = only.lower()
-            entries = [entry for entry in entries if entry[0].lower() == wanted]
-            if not entries:
-                raise SourceError(
-                    f"{path.name} has no task {only!r}", suggest_nearest(only, names)
-                )
+        names = choose_names([name for name, _ in entries], only, path.name)
         for name, entry in entries:
+            if name not in names:
+                continue
             task_spec = f"{base}#{name}"
             load = partial(
                 load_entry,

@@ -117,6 +117,22 @@ class Collection(Source):
         return [self.name, *(f"{self.name}/{name}" for name in self.task_names())]
 
 
+def choose_names(names: Sequence[str], wanted: str, definition: str) -> list[str]:
+    """Return the task of a definition that is wanted, in whatever case; all where none is.
+
+    Raises
+    ------
+    SourceError
+        There is no such task.
+    """
+    chosen = [name for name in names if not wanted or name.lower() == wanted.lower()]
+    if wanted and not chosen:
+        raise SourceError(
+            f"{definition} has no task {wanted!r}", suggest_nearest(wanted, names)
+        )
+    return chosen
+
+
 def cache_folder(options: SourceConfig, *parts: str) -> Path:
     """Return a folder below ``options.cache_dir``; it is not created.
 
