@@ -28,7 +28,11 @@ from amlb_ext.relations.grammar import (
 )
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
-from amlb_ext.relations.number_rules import fit_constant, is_nearly_constant
+from amlb_ext.relations.number_rules import (
+    fit_constant,
+    is_nearly_constant,
+    write_formula,
+)
 
 #: Columns on the right side of an equality; plain sums may have as many as a rule can write.
 MOST_SOURCES = 8
@@ -134,7 +138,7 @@ def mine_equalities(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.uniform(0, 255, (200, 3)).round(2), columns=["r", "g", "b"])
     >>> rows["mean"] = rows.sum(axis=1).div(3).round(2)
-    >>> [rule] = mine_equalities(MiningTable.from_rows(rows), [], [])
+    >>> [rule] = mine_equalities(MiningTable(rows), [], [])
     >>> rule.text
     'mean == (r + g + b) / 3 within 0.005'
     """
@@ -380,10 +384,7 @@ def _write(formula: _Formula, names: Sequence[str], target: str) -> str:
         written += f" {sign} {term}"
     if divisor > 1:
         written = f"({written}) / {divisor}"
-    if formula.constant:
-        sign = "+" if formula.constant > 0 else "-"
-        written += f" {sign} {quote_value(abs(formula.constant))}"
-    return f"{quote_name(target)} == {written}{within}"
+    return write_formula(target, written, formula.constant) + within
 
 
 class _Span:

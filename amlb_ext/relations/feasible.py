@@ -143,27 +143,20 @@ class Relations:
 
     def _derivation_candidates(self) -> list[Derivation]:
         """Return columns that may be computed, each with a relation; the preferred ones first."""
-        candidates: list[Derivation] = []
-        # one column settles the other here: of net + tax == gross, with net and tax as multiples
-        # of gross, a sum of two that were made apart would break both
-        for relation in self.relations:
-            if isinstance(relation, Equation) and len(relation.columns) == 2:
-                candidates += [(name, relation) for name in relation.solvable]
+        of_two: list[Derivation] = []
+        others: list[Derivation] = []
         for relation in self.relations:
             if isinstance(relation, Dependency):
-                candidates.append((relation.target, relation))
-            elif isinstance(relation, Equation) and len(relation.columns) > 2:
-                candidates += [(name, relation) for name in relation.solvable]
+                others.append((relation.target, relation))
+            elif isinstance(relation, Equation) and len(relation.columns) > 1:
+                # one column settles the other here: of net + tax == gross, with net and tax as
+                # multiples of gross, a sum of two that were made apart would break both
+                preferred = of_two if len(relation.columns) == 2 else others
+                preferred += [(name, relation) for name in relation.solvable]
         untouchable = {*self.targets, *self.frozen}
-        numbers: list[Derivation] = []
-        categories: list[Derivation] = []
-        for column, relation in candidates:
-            if column in untouchable:
-                continue
-            # only numbers have a written form
-            group = numbers if column in self.forms else categories
-            group.append((column, relation))
-        return numbers + categories
+        candidates = [pair for pair in of_two + others if pair[0] not in untouchable]
+        # only numbers have a written form
+        return sorted(candidates, key=lambda pair: pair[0] not in self.forms)
 
     @cached_property
     def _mendable_groups(self) -> tuple[Group, ...]:

@@ -229,7 +229,7 @@ def mine_one_hot(table: MiningTable) -> Iterator[OneHot]:
     >>> import pandas as pd
     >>> color = np.random.default_rng(0).integers(0, 3, 100)
     >>> rows = pd.DataFrame(np.eye(3)[color], columns=["red", "green", "blue"])
-    >>> [rule.text for rule in mine_one_hot(MiningTable.from_rows(rows))]
+    >>> [rule.text for rule in mine_one_hot(MiningTable(rows))]
     ['exactly one of {red, green, blue} is 1']
     """
     names = []
@@ -302,7 +302,7 @@ def mine_bands(table: MiningTable, left_out: Collection[str]) -> Iterator[Rule]:
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.dirichlet([4, 3, 2], 300) * 100, columns=["a", "b", "c"])
     >>> rows = (rows * rng.uniform(0.99, 1.001, (300, 1))).round(2)
-    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows), [])]
+    >>> [rule.text for rule in mine_bands(MiningTable(rows), [])]
     ['99.01 <= a + b + c <= 100.1']
     """
     # a column of two values is a mark, not a share

@@ -110,7 +110,7 @@ def mine_relations(
         return MinedRelations(len(rows), forms=forms)
     relations: list[Relation] = []
     left_out = {}
-    table = MiningTable.from_rows(rows, seed, least_evidence)
+    table = MiningTable(rows, seed, least_evidence)
     for kind, candidates in _mine_kinds(table).items():
         # the sort is stable: of equal evidence, the order of the table's columns counts
         ranked = sorted(candidates, key=lambda relation: -relation.evidence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -21,43 +21,36 @@ SCREENING_ROWS = 500
 LEAST_ROWS = 30
 
 
-@dataclass(frozen=True)
 class MiningTable:
     """A table, and what every search needs of it.
 
-    Attributes
+    Parameters
     ----------
     rows : DataFrame of shape (n, d)
+    seed : int
+        Of the sample and of the permutation.
+    least_evidence : float
+        Relations with less evidence are none.
+
+    Attributes
+    ----------
     sample : ndarray of int
         Positions of the rows on which all candidates are tried first, sorted.
     permutation : ndarray of shape (n,), int
         Separates a column from the others: what still holds then holds by chance.
     numeric : dict of str to bool
         Whether each column holds numbers.
-    least_evidence : float
-        Relations with less evidence are none.
     """
 
-    rows: pd.DataFrame
-    sample: np.ndarray
-    permutation: np.ndarray
-    numeric: dict[str, bool]
-    least_evidence: float
-
-    @classmethod
-    def from_rows(
-        cls, rows: pd.DataFrame, seed: int = 0, least_evidence: float = 10.0
-    ) -> MiningTable:
-        """Draw the sample and the permutation."""
+    def __init__(
+        self, rows: pd.DataFrame, seed: int = 0, least_evidence: float = 10.0
+    ) -> None:
+        self.rows = rows
+        self.least_evidence = least_evidence
         rng = np.random.default_rng([seed, len(rows)])
-        permutation = rng.permutation(len(rows))
-        return cls(
-            rows=rows,
-            sample=np.sort(permutation[:SCREENING_ROWS]),
-            permutation=permutation,
-            numeric=numeric_columns(rows),
-            least_evidence=least_evidence,
-        )
+        self.permutation = rng.permutation(len(rows))
+        self.sample = np.sort(self.permutation[:SCREENING_ROWS])
+        self.numeric = numeric_columns(rows)
 
     @property
     def n_rows(self) -> int:

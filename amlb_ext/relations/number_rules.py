@@ -11,7 +11,6 @@ more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -211,12 +210,8 @@ CORRELATION_ERROR = 1e-12
 MOST_DIGITS = 12
 
 
-@dataclass(frozen=True)
-class _Line:
-    slope: float
-    intercept: float
-    #: By how much a target may miss the line.
-    room: float
+#: Slope, intercept, and by how much a target may miss the line.
+Line = tuple[float, float, float]
 
 
 def mine_linear(table: MiningTable) -> Iterator[Rule]:
@@ -230,7 +225,7 @@ def mine_linear(table: MiningTable) -> Iterator[Rule]:
     >>> import pandas as pd
     >>> celsius = np.random.default_rng(0).normal(15, 8, 100).round(1)
     >>> rows = pd.DataFrame({"celsius": celsius, "fahrenheit": (1.8 * celsius + 32).round(2)})
-    >>> [rule] = mine_linear(MiningTable.from_rows(rows))
+    >>> [rule] = mine_linear(MiningTable(rows))
     >>> rule.text
     'fahrenheit == 1.8 * celsius + 32'
     """
@@ -305,7 +300,7 @@ def _verify_line(
     return rule
 
 
-def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
+def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> Line | None:
     """Return the line of the shortest numbers on which all rows lie, up to rounding."""
     with np.errstate(all="ignore"):
         centred = x - x.mean()
@@ -322,7 +317,7 @@ def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
             slope = float(f"{least_squares:.{digits}e}")
             intercept = fit_constant(y - slope * x, room + tolerance_at(y))
             if intercept is not None:
-                return _Line(slope=slope, intercept=intercept, room=room)
+                return slope, intercept, room
     return None
 
 
@@ -340,14 +335,20 @@ def fit_constant(rest: np.ndarray, room: np.ndarray) -> float | None:
     return None
 
 
-def _write_line(line: _Line, source: str, target: str) -> str:
+def _write_line(line: Line, source: str, target: str) -> str:
     """Return the rule in the language of relations."""
+    slope, intercept, room = line
     number = quote_name(source)
-    if line.slope != 1:
-        number = f"{quote_value(line.slope)} * {number}"
-    if line.intercept:
-        sign = "+" if line.intercept > 0 else "-"
-        number += f" {sign} {quote_value(abs(line.intercept))}"
-    if not line.room:
-        return f"{quote_name(target)} == {number}"
-    return f"{quote_name(target)} == {number} within {quote_value(line.room)}"
+    if slope != 1:
+        number = f"{quote_value(slope)} * {number}"
+    text = write_formula(target, number, intercept)
+    return f"{text} within {quote_value(room)}" if room else text
+
+
+def write_formula(target: str, written: str, constant: float) -> str:
+    """Return the rule that a column is what is written, and a constant more."""
+    text = f"{quote_name(target)} == {written}"
+    if constant:
+        sign = "+" if constant > 0 else "-"
+        text += f" {sign} {quote_value(abs(constant))}"
+    return text

@@ -60,7 +60,7 @@ def mine_products(
     >>> rows = pd.DataFrame({"quantity": rng.integers(1, 90, 200) * 1.0})
     >>> rows["price"] = rng.gamma(2, 20, 200).round(2)
     >>> rows["total"] = rows["quantity"] * rows["price"]
-    >>> [rule] = mine_products(MiningTable.from_rows(rows), [], [])
+    >>> [rule] = mine_products(MiningTable(rows), [], [])
     >>> rule.text
     'total == quantity * price'
     """

@@ -24,7 +24,6 @@ PAIR_VALUES, PAIR_COLUMNS = 60, 64
 ROWS_PER_KEY = 3
 
 
-@dataclass(frozen=True)
 class _CodedTable:
     """A table's values as codes.
 
@@ -35,29 +34,18 @@ class _CodedTable:
         How many values each column takes.
     """
 
-    table: MiningTable
-    names: list[str]
-    codes: np.ndarray
-    n_values: np.ndarray
-
-    @classmethod
-    def from_table(cls, table: MiningTable) -> _CodedTable:
-        names = list(table.rows)
-        shape = (table.n_rows, len(names))
+    def __init__(self, table: MiningTable) -> None:
+        self.table = table
+        self.names = list(table.rows)
+        shape = (table.n_rows, len(self.names))
         # filled column by column: a list of all columns would take the memory twice
-        codes = np.empty(shape, dtype=np.int32, order="F")
-        for position, name in enumerate(names):
+        self.codes = np.empty(shape, dtype=np.int32, order="F")
+        for position, name in enumerate(self.names):
             # a missing value has a code like any other
             column_codes, _ = pd.factorize(table.rows[name], use_na_sentinel=False)
-            codes[:, position] = column_codes
+            self.codes[:, position] = column_codes
         # codes count from zero, without gaps
-        n_values = codes.max(axis=0) + 1
-        return cls(
-            table=table,
-            names=names,
-            codes=codes,
-            n_values=n_values,
-        )
+        self.n_values = self.codes.max(axis=0) + 1
 
     def takes_few(self, most_values: int) -> np.ndarray:
         """Return which columns vary, and take no more values than this, ``(d,)`` bool."""
@@ -114,7 +102,7 @@ def _first_with_same_key(key: np.ndarray) -> np.ndarray:
 
 def mine_dependencies(table: MiningTable) -> list[Dependency]:
     """Find columns that another one determines, then those that two others determine."""
-    coded = _CodedTable.from_table(table)
+    coded = _CodedTable(table)
     # columns with more values than this are nearly keys
     most_key_values = table.n_rows / ROWS_PER_KEY
     dependencies = []
