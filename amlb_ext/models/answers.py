@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -225,18 +225,12 @@ class Answers:
 
     def take(self, rows: np.ndarray) -> Answers:
         """Return the answers to some of the rows, by position."""
-        raw = RawAnswers(
-            decided=None if self.raw.decided is None else self.raw.decided[rows],
-            p=None if self.raw.p is None else self.raw.p[rows],
-            classes=self.raw.classes,
-        )
-        return Answers(
-            f=self.f[rows],
-            decided=None if self.decided is None else self.decided[rows],
-            only_labels=self.only_labels,
-            raw=raw,
-            notes=self.notes,
-        )
+
+        def taken(values: np.ndarray | None) -> np.ndarray | None:
+            return None if values is None else values[rows]
+
+        raw = replace(self.raw, decided=taken(self.raw.decided), p=taken(self.raw.p))
+        return replace(self, f=self.f[rows], decided=taken(self.decided), raw=raw)
 
 
 def flat_rows(

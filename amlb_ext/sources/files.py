@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
@@ -43,20 +44,20 @@ class FileSource(Source):
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the one task of the file, or one for each of ``options.targets``."""
         path = Path(spec).expanduser()
+        stem = table_stem(path.name)
+        load_all = partial(load_file, path, spec, options)
         if not options.targets:
-            yield TaskRef(
-                table_stem(path.name), spec, partial(load_file, path, spec, options)
-            )
+            yield TaskRef(stem, spec, lambda: load_all()[0])
             return
         # the file is read once, whichever target is loaded first
-        load_all = cache(partial(load_targets, path, spec, options))
+        load_once = cache(load_all)
         for number, target in enumerate(options.targets):
-            load = partial(lambda load, number: load()[number], load_all, number)
-            yield TaskRef(f"{table_stem(path.name)}_{target}", spec, load)
+            load = partial(lambda number: load_once()[number], number)
+            yield TaskRef(f"{stem}_{target}", spec, load)
 
 
-def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
-    """Read one table, with its test file if there is one, as a task.
+def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
+    """Read one table, with its test file if there is one, as a task for each target.
 
     Parameters
     ----------
@@ -64,11 +65,11 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
     spec : str
         As the user typed it, kept in the task's origin.
     options : SourceConfig
-        ``target``, ``kind`` and ``test_file`` are used.
+        ``target``, ``targets``, ``kind`` and ``test_file`` are used.
 
     Returns
     -------
-    Task
+    list of Task
         Named after the file, with one fold when a test file is given, else none.
 
     Raises
@@ -78,29 +79,16 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         :func:`~amlb_ext.core.tables.make_task`.
     """
     table, folds, ids = _read_files(path, options)
-    return table_to_task(
-        table,
-        name=table_stem(path.name),
-        target=options.target,
-        kind=options.kind,
-        folds=folds,
-        origin=Origin(spec, ids),
-        options=options,
-    )
-
-
-def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
-    """Read one table as a task for each of ``options.targets``; as :func:`load_file` otherwise."""
-    table, folds, ids = _read_files(path, options)
-    return to_tasks(
-        table,
-        name=table_stem(path.name),
-        targets=options.targets,
-        kind=options.kind,
-        folds=folds,
-        origin=Origin(spec, ids),
-        options=options,
-    )
+    about: dict[str, Any] = {
+        "name": table_stem(path.name),
+        "kind": options.kind,
+        "folds": folds,
+        "origin": Origin(spec, ids),
+        "options": options,
+    }
+    if options.targets:
+        return to_tasks(table, targets=options.targets, **about)
+    return [table_to_task(table, target=options.target, **about)]
 
 
 def _read_files(
