@@ -63,7 +63,12 @@ def declared_relations(
     ['a <= b', 'exactly one of {c, d} is 1']
     """
     for name in (*config.frozen, *config.one_way):
-        _check_feature(name, rows, targets)
+        if name in targets:
+            raise ConfigError(
+                f"relations.frozen or one_way names the target {name!r}",
+                "name features only; the oracle checks the target of made rows",
+            )
+        _check_column(name, rows)
     for name in config.one_way:
         if not holds_numbers(rows[name]):
             raise ConfigError(
@@ -101,19 +106,6 @@ def _check_column(name: str, rows: pd.DataFrame) -> None:
             f"relations name the column {name!r}, which the table does not have",
             suggest_nearest(name, rows.columns),
         )
-
-
-def _check_feature(
-    name: str,
-    rows: pd.DataFrame,
-    targets: Sequence[str],
-) -> None:
-    if name in targets:
-        raise ConfigError(
-            f"relations.frozen or one_way names the target {name!r}",
-            "name features only; the oracle checks the target of made rows",
-        )
-    _check_column(name, rows)
 
 
 def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:

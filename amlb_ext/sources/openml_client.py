@@ -46,7 +46,9 @@ _HINTS = {
 
 
 @contextmanager
-def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
+def borrowed(
+    openml: ModuleType, options: SourceConfig, spec: str
+) -> Iterator[ModuleType]:
     """Hold the client with the options' settings, and give it back as it was.
 
     Parameters
@@ -54,6 +56,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
     openml : module
     options : SourceConfig
         ``openml_server``, ``openml_cache``, ``retries``.
+    spec : str
+        What is asked for; whatever the client raises is one clear error that names it.
 
     Yields
     ------
@@ -89,7 +93,7 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
             config.set_retry_policy("human", options.retries)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _explained(openml, spec):
                 warnings.simplefilter("ignore")
                 yield openml
         finally:
@@ -103,7 +107,7 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def explained(openml: ModuleType, spec: str) -> Iterator[None]:
+def _explained(openml: ModuleType, spec: str) -> Iterator[None]:
     """Turn whatever the client raises into one clear error without API keys."""
     from requests.exceptions import RequestException
 
