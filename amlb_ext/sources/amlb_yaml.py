@@ -22,7 +22,7 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.task import Fold, Kind, Origin, Task
+from amlb_ext.core.task import Kind, Origin, Task
 from amlb_ext.sources.base import Source, TaskRef, choose_names
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
@@ -135,13 +135,12 @@ def load_entry(
     _check_kind(name, kind)
     place = Place(name, path.parent, resolve_directories(options), options)
     files = find_files(dataset, place)
-    folds: tuple[Fold, ...] = ()
     notes: tuple[str, ...] = ()
     if isinstance(files, Path):
         table = read_table(files, csv_format(options))
         ids = {"file": _file_identity(files)}
     else:
-        table, folds, ids = _read_folds(files[:max_folds], csv_format(options))
+        table, ids = _read_folds(files[:max_folds], csv_format(options))
         if max_folds is not None and max_folds > len(files):
             notes = (
                 f"the definition asks for {max_folds} folds, its files hold {len(files)}",
@@ -151,7 +150,6 @@ def load_entry(
         name=name,
         target=None if target is None else str(target),
         kind=kind,
-        folds=folds,
         origin=Origin(spec, ids),
         notes=notes,
         options=options,
@@ -160,8 +158,8 @@ def load_entry(
 
 def _read_folds(
     pairs: Sequence[tuple[Path, Path]], how: CsvFormat
-) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
-    """Return one table of all files, its folds, and what identifies the files."""
+) -> tuple[Table, dict[str, str]]:
+    """Return one table of all files, and what identifies the files."""
     # A file may serve several folds, and is read once.
     tables: dict[Path, Table] = {}
     ids: dict[str, str] = {}
@@ -171,8 +169,7 @@ def _read_folds(
                 tables[file] = read_table(file, how)
             ids[f"{part}_{fold}"] = _file_identity(file)
     table_pairs = [(tables[train], tables[test]) for train, test in pairs]
-    table, folds = join_folds(table_pairs)
-    return table, folds, ids
+    return join_folds(table_pairs), ids
 
 
 def _file_identity(file: Path) -> str:

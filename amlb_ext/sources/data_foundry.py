@@ -152,11 +152,10 @@ def load_container(
         "target": target,
     }
     task = table_to_task(
-        table,
+        replace(table, folds=folds),
         name=str(about.get("unique_name", folder.name)),
         target=target,
         kind=_KINDS[problem],
-        folds=folds,
         origin=Origin(
             spec=spec,
             ids=ids,

@@ -12,7 +12,7 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.core.tables import default_target, make_task
-from amlb_ext.core.task import Fold, Origin, Reading, TargetChoice, Task
+from amlb_ext.core.task import Origin, Reading, TargetChoice, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
@@ -78,11 +78,10 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
         As :func:`~amlb_ext.sources.read_table.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
-    table, folds, ids = _read_files(path, options)
+    table, ids = _read_files(path, options)
     about: dict[str, Any] = {
         "name": table_stem(path.name),
         "kind": options.kind,
-        "folds": folds,
         "origin": Origin(spec, ids),
         "options": options,
     }
@@ -91,22 +90,20 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     return [table_to_task(table, target=options.target, **about)]
 
 
-def _read_files(
-    path: Path, options: SourceConfig
-) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
-    """Return the table, its one fold where it has a test file, and what identifies the files."""
+def _read_files(path: Path, options: SourceConfig) -> tuple[Table, dict[str, str]]:
+    """Return the table, with one fold where it has a test file, and what identifies the files."""
     how = csv_format(options)
     table = read_table(path, how)
     # the name alone: a suite holds no folders of the machine that made it
     ids = {"file": path.name, "sha256": sha256_file(path)}
     # without a test file the pipeline makes the folds
     if not options.test_file:
-        return table, (), ids
+        return table, ids
     test_path = Path(options.test_file).expanduser()
     test_table = read_table(test_path, how)
-    table, folds = join_folds([(table, test_table)])
+    table = join_folds([(table, test_table)])
     ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
-    return table, folds, ids
+    return table, ids
 
 
 def table_to_task(
@@ -115,7 +112,6 @@ def table_to_task(
     name: str,
     target: str | None,
     kind: str | None,
-    folds: tuple[Fold, ...],
     origin: Origin,
     notes: tuple[str, ...] = (),
     options: SourceConfig | None = None,
@@ -152,7 +148,7 @@ def table_to_task(
         kind=kind,
         types=table.types,
         categories=table.categories,
-        folds=folds,
+        folds=table.folds,
         origin=origin,
         notes=(*table.notes, *notes),
         reading=Reading(choice, table.named, table.dates),

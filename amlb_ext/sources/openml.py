@@ -186,11 +186,10 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         if column and column != target:
             unused.add(column)
     return table_to_task(
-        replace(table, frame=table.frame.drop(columns=list(unused))),
+        replace(table, frame=table.frame.drop(columns=list(unused)), folds=folds),
         name=str(dataset.name),
         target=target,
         kind=_KINDS[int(task.task_type_id.value)],
-        folds=folds,
         origin=_describe_origin(task, dataset, target, spec),
         options=options,
     )
