@@ -8,14 +8,10 @@ offered, and ``diabetes_gaps`` still has missing values and categories.
 
 from __future__ import annotations
 
-import gzip
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,10 +21,10 @@ from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind, Origin, Task
-from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
 from amlb_ext.tasks import TASKS, draw_fold, find_task
 from amlb_ext.tasks.record import TARGET
@@ -205,11 +201,7 @@ def _make_toy() -> Table:
 def _read_from_wheel(name: str, drop: tuple[str, ...] = ()) -> Table:
     path = BUNDLES[name].file_path
     assert path is not None, "is_installed is asked first"
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / path.name.removesuffix(".gz")
-        with gzip.open(path) as packed, plain.open("wb") as out:
-            shutil.copyfileobj(packed, out)
-        table = read_arff(plain)
+    table = read_table(path)
     return replace(table, frame=table.frame.drop(columns=list(drop)))
 
 
