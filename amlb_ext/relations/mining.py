@@ -17,7 +17,6 @@ The searches: :mod:`~amlb_ext.relations.number_rules` (sums, multiples, orders a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -108,10 +107,12 @@ def mine_relations(
     forms = tuple(learn_forms(rows))
     if len(rows) < LEAST_ROWS:
         return MinedRelations(len(rows), forms=forms)
+    by_kind: dict[str, list[Relation]] = {}
+    for relation in _mine_all(MiningTable(rows, seed, least_evidence)):
+        by_kind.setdefault(relation.kind, []).append(relation)
     relations: list[Relation] = []
     left_out = {}
-    table = MiningTable(rows, seed, least_evidence)
-    for kind, candidates in _mine_kinds(table).items():
+    for kind, candidates in by_kind.items():
         # the sort is stable: of equal evidence, the order of the table's columns counts
         ranked = sorted(candidates, key=lambda relation: -relation.evidence)
         relations += ranked[:MOST_OF_A_KIND]
@@ -125,8 +126,8 @@ def mine_relations(
     )
 
 
-def _mine_kinds(table: MiningTable) -> dict[str, Sequence[Relation]]:
-    """Return the relations of each kind, in the order in which they are listed."""
+def _mine_all(table: MiningTable) -> list[Relation]:
+    """Return all relations, kind by kind in the order in which they are listed."""
     one_hot = list(mine_one_hot(table))
     groups = [set(rule.columns) for rule in one_hot]
     dependencies = []
@@ -139,7 +140,7 @@ def _mine_kinds(table: MiningTable) -> dict[str, Sequence[Relation]]:
     for dependency in dependencies:
         for source in dependency.sources:
             settled.add((source, dependency.target))
-    implies, never = mine_value_rules(table, settled)
+    value_rules = mine_value_rules(table, settled)
     sums = list(mine_sums(table))
     lines = list(mine_linear(table))
     # the last of a group, and copies, are given by others
@@ -148,23 +149,22 @@ def _mine_kinds(table: MiningTable) -> dict[str, Sequence[Relation]]:
     equalities = list(mine_equalities(table, [*sums, *lines], given))
     known = {frozenset(rule.columns) for rule in [*sums, *equalities]}
     products = mine_products(table, known, given)
-    totals = [rule for rule in equalities if rule.kind == "shares"]
     for rule in equalities:
         if isinstance(rule, Equation):
             given.add(rule.target)
     bands = list(mine_bands(table, given))
-    return {
-        "one_hot": one_hot,
-        "sum": sums,
+    return [
+        *one_hot,
+        *sums,
         # before dependencies: a computed value may be one that was never seen
-        "linear": lines,
-        "equality": [rule for rule in equalities if rule.kind == "equality"],
-        "shares": [*totals, *bands],
-        "product": [rule for rule in products if rule.kind == "product"],
-        "quotient": [rule for rule in products if rule.kind == "quotient"],
-        "determines": dependencies,
-        "order": list(mine_orders(table)),
-        "exclusive": list(mine_exclusions(table)),
-        "implies": implies,
-        "never": never,
-    }
+        *lines,
+        # linear equalities, then constant sums, which are shares as bands are
+        *sorted(equalities, key=lambda rule: rule.kind),
+        *bands,
+        # products, then quotients
+        *sorted(products, key=lambda rule: rule.kind),
+        *dependencies,
+        *mine_orders(table),
+        *mine_exclusions(table),
+        *value_rules,
+    ]
