@@ -21,9 +21,9 @@ from amlb_ext.relations.grammar import RuleError, quote_name
 from amlb_ext.relations.groups import OneHot, read_shares
 from amlb_ext.relations.kinds import (
     Dependency,
-    KnownCombinations,
     Relation,
     Rule,
+    known_combinations,
     parse_relation,
     reach_columns,
 )
@@ -86,8 +86,7 @@ def declared_relations(
     for group in config.combinations:
         for name in group:
             _check_column(name, rows)
-        combinations = KnownCombinations.learn(rows, tuple(group))
-        relations.append(combinations)
+        relations.append(known_combinations(rows, tuple(group)))
     for relation in relations:
         if set(relation.columns) <= set(targets):
             raise RuleError(
