@@ -21,9 +21,9 @@ from amlb_ext.models.answers import (
     Answers,
     Labels,
     RawAnswers,
+    answers_of_numbers,
     flat_rows,
     read_labels,
-    read_numbers,
     read_probabilities,
 )
 from amlb_ext.models.columns import (
@@ -243,8 +243,8 @@ class ModelAdapter:
                 flat_rows(said, len(table), self.name)
             return interpret_predictions(said, labels, self.name)
         if not len(labels):
-            numbers = read_numbers(self._ask("predict", table), len(table), self.name)
-            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+            said = self._ask("predict", table)
+            return answers_of_numbers(said, len(table), self.name)
         return self._answer_classes(table, labels)
 
     def _answer_classes(self, table: GivenTable, labels: Labels) -> Answers:

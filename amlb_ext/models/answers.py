@@ -290,6 +290,12 @@ def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
     return numbers
 
 
+def answers_of_numbers(values: Any, n: int, name: str) -> Answers:
+    """Return answers of a regression; as :func:`read_numbers`."""
+    numbers = read_numbers(values, n, name)
+    return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+
+
 def read_labels(values: Any, labels: Labels, n: int, name: str) -> np.ndarray:
     """Return the codes of classes that a model names, ``(n,)``.
 

@@ -18,10 +18,10 @@ from amlb_ext.models.answers import (
     Answers,
     Labels,
     RawAnswers,
+    answers_of_numbers,
     flat_rows,
     order_labels,
     read_labels,
-    read_numbers,
     read_probabilities,
     wanted_text,
 )
@@ -150,8 +150,7 @@ def interpret_predictions(
     elif isinstance(given, pd.Series) and str(given.name).startswith(SCORE_COLUMN):
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
     if not len(labels):
-        numbers = read_numbers(given, n, name)
-        return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+        return answers_of_numbers(given, n, name)
     if given is None or (classes is None and _are_labels(given, labels)):
         given = named if given is None else given
         return answers_of_labels(given, labels, n, name)
