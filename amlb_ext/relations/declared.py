@@ -18,7 +18,7 @@ from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.relations.equations import give_room, read_equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.grammar import RuleError, quote_name
-from amlb_ext.relations.groups import OneHot, read_shares
+from amlb_ext.relations.groups import one_hot_rule
 from amlb_ext.relations.kinds import (
     Dependency,
     Relation,
@@ -79,7 +79,7 @@ def declared_relations(
     for text in config.rules:
         relation = parse_relation(text, rows)
         if isinstance(relation, Rule):
-            relation = read_shares(give_room(read_equation(relation, rows), rows))
+            relation = give_room(read_equation(relation, rows), rows)
         relations.append(relation)
     for group in config.one_hot:
         relations.append(_one_hot_rule(group, rows))
@@ -117,7 +117,7 @@ def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
                 f"relations.one_hot names {name!r}, which holds texts",
                 "name columns of zeros and ones",
             )
-    return OneHot.of(group)
+    return one_hot_rule(group)
 
 
 def _refuse_circles(relations: Iterable[Relation]) -> None:

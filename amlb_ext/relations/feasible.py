@@ -17,8 +17,8 @@ import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.equations import Equation
-from amlb_ext.relations.groups import Group
-from amlb_ext.relations.kinds import Dependency, Relation, reach_columns
+from amlb_ext.relations.groups import Mender, find_mender
+from amlb_ext.relations.kinds import Dependency, Relation, Rule, reach_columns
 from amlb_ext.relations.values import (
     ColumnReader,
     WrittenForm,
@@ -91,12 +91,11 @@ class Relations:
         for name, form in self.forms.items():
             if name not in self.frozen:
                 corrected[name] = form.correct(read_numbers(rows, name))
-        for group in self._mendable_groups:
-            names = list(group.columns)
+        for group, mend in self._mendable_groups:
             # as it was made, where the largest number still says which column was meant
             is_whole = group.kind == "one_hot"
-            mended = group.mend(rows if is_whole else corrected, parents, self.forms)
-            corrected[names] = mended
+            mended = mend(rows if is_whole else corrected, parents, self.forms)
+            corrected[list(group.columns)] = mended
         # last, because what is computed rests on what has been corrected
         for column, relation in self.derivations:
             corrected[column] = self.derive(column, relation, corrected)
@@ -159,11 +158,14 @@ class Relations:
         return sorted(candidates, key=lambda pair: pair[0] not in self.forms)
 
     @cached_property
-    def _mendable_groups(self) -> tuple[Group, ...]:
+    def _mendable_groups(self) -> list[tuple[Rule, Mender]]:
         """Groups none of whose columns is computed from outside, or must not change."""
         groups = []
         for relation in self.relations:
-            if not isinstance(relation, Group):
+            if not isinstance(relation, Rule):
+                continue
+            mend = find_mender(relation)
+            if mend is None:
                 continue
             members = set(relation.columns)
             fixed = {*self.targets, *self.frozen, *self.one_way}
@@ -171,8 +173,8 @@ class Relations:
                 if not set(source.columns) <= members:
                     fixed.add(column)
             if members.isdisjoint(fixed):
-                groups.append(relation)
-        return tuple(groups)
+                groups.append((relation, mend))
+        return groups
 
     def broken(
         self,
