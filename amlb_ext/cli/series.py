@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: What declares the flags of series, by the titles of their groups.
 _READING = {
-    "gaps and further columns of series": "amlb_ext.models.given_series.SeriesReading"
+    "gaps and further columns of series": "amlb_ext.sources.series_tasks.SeriesReading"
 }
 ORIGINS = {
     "a benchmark of series": "amlb_ext.models.given_series.Origins",
@@ -188,7 +188,8 @@ def _how_to_read(
     flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return which columns a long table of series has, and what becomes of gaps."""
-    from amlb_ext.models.given_series import SeriesReading, SeriesRoles
+    from amlb_ext.models.given_series import SeriesRoles
+    from amlb_ext.sources.series_tasks import SeriesReading
 
     names = ("series", "horizon", "season", "frequency")
     return {

@@ -31,7 +31,7 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
         The model fails, lacks a column, or answers what is no prediction; or what is made of its
         answers contradicts them.
     """
-    whole = model.answer(rows.table, rows.labels, present=rows.present)
+    whole = model.answer(rows.table, rows.labels)
     answers = whole.take(rows.task.row_ids)
     if rows.is_classification:
         check_answers(answers, rows.y, rows.y_given, model.name)

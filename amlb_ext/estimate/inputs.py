@@ -421,22 +421,20 @@ def _read_task(
 ) -> tuple[Task, np.ndarray, int]:
     """Return the task, the positions of the labelled rows, and where DATA begins in row ids."""
     dtypes = table.frame.dtypes.to_dict()
-    folds: tuple[Fold, ...] = ()
     offset = 0
     if request.train is not None:
         # One table of both, so that their columns get the same types and categories.
         train = open_table(request.train)
         offset = len(train.frame)
         end = offset + len(table.frame)
-        folds = (Fold(train=np.arange(offset), test=np.arange(offset, end)),)
-        table = stack_tables([train, table])
+        fold = Fold(train=np.arange(offset), test=np.arange(offset, end))
+        table = dataclasses.replace(stack_tables([train, table]), folds=(fold,))
     table = _with_all_categories(table, request)
     task = table_to_task(
         table,
         name=Path(request.data.name).stem,
         target=request.target,
         kind=request.kind or (fitted.kind if fitted is not None else None),
-        folds=folds,
         origin=Origin(request.data.name),
     )
     # Other rows may lack values in a column that is complete here: each gets a code for it.

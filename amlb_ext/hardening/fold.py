@@ -134,7 +134,7 @@ def harden_group(
     >>> config = build_config(
     ...     {"synthesizer": {"name": "local"}, "baseline": {"model": "ridge"}}
     ... )
-    >>> about = {"kind": None, "folds": (), "origin": Origin("t")}
+    >>> about = {"kind": None, "origin": Origin("t")}
     >>> tasks = to_tasks(Table("t", frame), name="t", targets=["a", "b"], **about)
     >>> tasks = [split_task(task, config.split, config.seed) for task in tasks]
     >>> a, b = harden_group(tasks, 0, config)

@@ -8,7 +8,6 @@ answered by a module of this wing, and every door asks them here.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from amlb_ext.models.answers import (
     Answers,
     Labels,
     RawAnswers,
+    answers_of_numbers,
     classes_of_columns,
     flat_rows,
     read_labels,
-    read_numbers,
     read_probabilities,
 )
 from amlb_ext.models.columns import (
@@ -37,7 +36,6 @@ from amlb_ext.models.columns import (
 )
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import (
-    NativeModel,
     as_native,
     classes_of_model,
     kind_of_model,
@@ -48,12 +46,6 @@ from amlb_ext.models.predictions import (
     are_predictions,
     interpret_predictions,
 )
-
-# Texts as the categories on which a boosting model was fitted.
-#
-# LightGBM, XGBoost and scikit-learn's histogram gradient boosting read pandas' categories. A table
-# from a text file has none: its texts are given the categories that the model knows.
-
 
 # A fitted model, fitted again: its clone on other rows.
 
@@ -220,13 +212,7 @@ class ModelAdapter:
         """Whether a clone of it can be fitted."""
         return not self.is_predictions and can_clone(self.model)
 
-    def answer(
-        self,
-        table: GivenTable,
-        labels: Labels,
-        *,
-        present: Sequence[int] | None = None,
-    ) -> Answers:
+    def answer(self, table: GivenTable, labels: Labels) -> Answers:
         """Return what the model answers to all rows of a table, in one call.
 
         Parameters
@@ -234,9 +220,6 @@ class ModelAdapter:
         table : GivenTable of n rows
         labels : Labels
             Empty for a regression.
-        present : sequence of int, optional
-            Codes of the classes that the table has, for answers that do not name them; all when
-            omitted.
 
         Returns
         -------
@@ -254,42 +237,18 @@ class ModelAdapter:
                 self.name,
                 beside=table.rows,
                 align=self.align,
-                present=present,
             )
-        if not hasattr(self._asked, "predict") and not isinstance(
-            self._asked, NativeModel
-        ):
+        if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
             if isinstance(said, tuple):
                 flat_rows(said, len(table), self.name)
-            return interpret_predictions(said, labels, self.name, present=present)
-        if isinstance(self._asked, NativeModel):
-            return self._answer_natively(table, labels, present)
+            return interpret_predictions(said, labels, self.name)
         if not len(labels):
-            numbers = read_numbers(self._ask("predict", table), len(table), self.name)
-            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
-        return self._answer_classes(table, labels, present)
+            said = self._ask("predict", table)
+            return answers_of_numbers(said, len(table), self.name)
+        return self._answer_classes(table, labels)
 
-    def _answer_natively(
-        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
-    ) -> Answers:
-        values = self._ask("predict_values", table)
-        if not len(labels):
-            numbers = read_numbers(values, len(table), self.name)
-            return Answers(f=numbers, raw=RawAnswers(decided=numbers))
-        f = read_probabilities(
-            values,
-            labels,
-            len(table),
-            self.name,
-            classes=self.classes,
-            present=present,
-        )
-        return Answers(f=f, decided=f.argmax(axis=1))
-
-    def _answer_classes(
-        self, table: GivenTable, labels: Labels, present: Sequence[int] | None
-    ) -> Answers:
+    def _answer_classes(self, table: GivenTable, labels: Labels) -> Answers:
         n = len(table)
         if not getattr(self._asked, "gives_labels", True):
             p = self._ask("predict_proba", table)
@@ -299,15 +258,13 @@ class ModelAdapter:
         if not _has_method(self._asked, "predict_proba"):
             flat = np.asarray(said)
             if flat.ndim == 1 and flat.dtype.kind != "f":
-                return answers_of_labels(said, labels, n, self.name, present=present)
-            return interpret_predictions(said, labels, self.name, present=present)
+                return answers_of_labels(said, labels, n, self.name)
+            return interpret_predictions(said, labels, self.name)
         p = self._ask("predict_proba", table)
         classes = classes_of_columns(p, self.classes)
         if isinstance(p, tuple):
             flat_rows(p, n, self.name)
-        f = read_probabilities(
-            p, labels, n, self.name, classes=classes, present=present
-        )
+        f = read_probabilities(p, labels, n, self.name, classes=classes)
         decided = read_labels(said, labels, n, self.name)
         if classes is None:
             _check_order(f, decided, self.name)

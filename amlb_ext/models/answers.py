@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,9 @@ class Labels:
         As the task writes them.
     declared : sequence of str, optional
         The same in the order in which the source lists them; ``names`` when omitted.
+    present : sequence of int, optional
+        Codes of the classes that the table has, for answers that do not name them; all when
+        omitted.
 
     Examples
     --------
@@ -59,9 +62,15 @@ class Labels:
     [0, 1, 2, -1]
     """
 
-    def __init__(self, names: Sequence[str], declared: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        declared: Sequence[str] = (),
+        present: Iterable[int] | None = None,
+    ) -> None:
         self.names = tuple(names)
         self.declared = tuple(declared) or self.names
+        self.present = tuple(range(len(names)) if present is None else present)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -216,18 +225,12 @@ class Answers:
 
     def take(self, rows: np.ndarray) -> Answers:
         """Return the answers to some of the rows, by position."""
-        raw = RawAnswers(
-            decided=None if self.raw.decided is None else self.raw.decided[rows],
-            p=None if self.raw.p is None else self.raw.p[rows],
-            classes=self.raw.classes,
-        )
-        return Answers(
-            f=self.f[rows],
-            decided=None if self.decided is None else self.decided[rows],
-            only_labels=self.only_labels,
-            raw=raw,
-            notes=self.notes,
-        )
+
+        def taken(values: np.ndarray | None) -> np.ndarray | None:
+            return None if values is None else values[rows]
+
+        raw = replace(self.raw, decided=taken(self.raw.decided), p=taken(self.raw.p))
+        return replace(self, f=self.f[rows], decided=taken(self.decided), raw=raw)
 
 
 def flat_rows(
@@ -287,6 +290,12 @@ def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
     return numbers
 
 
+def answers_of_numbers(values: Any, n: int, name: str) -> Answers:
+    """Return answers of a regression; as :func:`read_numbers`."""
+    numbers = read_numbers(values, n, name)
+    return Answers(f=numbers, raw=RawAnswers(decided=numbers))
+
+
 def read_labels(values: Any, labels: Labels, n: int, name: str) -> np.ndarray:
     """Return the codes of classes that a model names, ``(n,)``.
 
@@ -320,7 +329,6 @@ def read_probabilities(
     name: str,
     *,
     classes: list[Any] | None = None,
-    present: Sequence[int] | None = None,
 ) -> np.ndarray:
     """Return probabilities in the order of the labels, ``(n, C)``.
 
@@ -334,8 +342,6 @@ def read_probabilities(
         For errors.
     classes : list, optional
         What the columns are; the table's classes, in the order of the labels, when omitted.
-    present : sequence of int, optional
-        Codes of the classes that the table has; all when omitted.
 
     Raises
     ------
@@ -367,12 +373,11 @@ def read_probabilities(
     _check_finite(p, name)
     if p.ndim == 2 and p.shape[1] == 1:
         p = p[:, 0]
-    known = range(len(labels)) if present is None else present
-    of_two = len(classes) if classes is not None else len(known)
-    if p.ndim == 1 and of_two == 2:
+    of_two = labels.present if classes is None else classes
+    if p.ndim == 1 and len(of_two) == 2:
         _check_scale(p, name)
         p = np.column_stack([1 - p, p])
-    codes = _codes_of_columns(p, labels, known, classes, name)
+    codes = _codes_of_columns(p, labels, classes, name)
     _check_rows(p, name)
     f = np.zeros((n, len(labels)))
     f[:, codes] = np.clip(p, 0, 1)
@@ -407,18 +412,14 @@ def classes_of_columns(p: Any, classes: list[Any] | None) -> list[Any] | None:
 
 
 def _codes_of_columns(
-    p: np.ndarray,
-    labels: Labels,
-    known: Sequence[int],
-    classes: Sequence[Any] | None,
-    name: str,
+    p: np.ndarray, labels: Labels, classes: Sequence[Any] | None, name: str
 ) -> np.ndarray:
     """Return the code of each column."""
     if classes is None and p.ndim == 2:
         if p.shape[1] == len(labels):
             return np.arange(len(labels))
-        if p.shape[1] == len(known):
-            return np.asarray(known)
+        if p.shape[1] == len(labels.present):
+            return np.asarray(labels.present)
     if classes is None or p.ndim != 2:
         raise ModelError(
             f"the predictions of {name} have the shape {p.shape}",

@@ -86,11 +86,9 @@ def align_rows(
     ours, theirs = _index_of(given), _index_of(beside)
     if align == "position" or ours is None or theirs is None or ours.equals(theirs):
         return given
-    if align == "index":
-        _check_same_labels(ours, theirs, what=what, of=of)
-        return given.loc[theirs]
     has_doubles = not (ours.is_unique and theirs.is_unique)
-    if has_doubles or _is_fresh(ours) != _is_fresh(theirs):
+    is_unclear = has_doubles or _is_fresh(ours) != _is_fresh(theirs)
+    if align != "index" and is_unclear:
         raise _ambiguous_error(ours, theirs, what=what, of=of)
     _check_same_labels(ours, theirs, what=what, of=of)
     return given.loc[theirs]

@@ -134,29 +134,42 @@ class Forecaster(ABC):
 
 
 @dataclass(frozen=True)
-class LocalForecaster(Forecaster):
-    """A method of one series, see :mod:`amlb_ext.models.local_methods`.
+class _OneByOne(Forecaster):
+    """A method that looks at each series alone.
 
     Parameters
     ----------
     name : str
     method : callable
-        ``method(past, horizon, season)`` returns means and standard errors, ``(H,)`` each.
     forgets : int
         Oldest values that it does not see, where three seasons are left.
     """
 
     name: str
-    method: Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]
+    method: Callable[..., Any]
     forgets: int = 0
+
+    def count_forgotten(self, past: np.ndarray, season: int) -> int:
+        """Return how many of the oldest values of a past it does not see."""
+        return min(self.forgets, max(len(past) - _SEASONS_KEPT * season, 0))
+
+    def twins(self, count: int, season: int) -> list[Forecaster]:
+        """Return the method without the oldest season, without the oldest two, ..."""
+        return [replace(self, forgets=(k + 1) * season) for k in range(count)]
+
+
+class LocalForecaster(_OneByOne):
+    """A method of one series, see :mod:`amlb_ext.models.local_methods`.
+
+    ``method(past, horizon, season)`` returns means and standard errors, ``(H,)`` each.
+    """
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Forecast each series by itself."""
         shape = (len(request.pasts), request.horizon)
         mean, error = np.empty(shape), np.empty(shape)
-        fewest = _SEASONS_KEPT * request.season
         for position, past in enumerate(request.pasts):
-            forgotten = min(self.forgets, max(len(past) - fewest, 0))
+            forgotten = self.count_forgotten(past, request.season)
             mean[position], error[position] = self.method(
                 past[forgotten:], request.horizon, request.season
             )
@@ -165,10 +178,6 @@ class LocalForecaster(Forecaster):
         # in place: a second array of all quantiles would be as large as the table
         quantiles += mean[:, :, None]
         return Forecasts(mean=mean, quantiles=quantiles)
-
-    def twins(self, count: int, season: int) -> list[Forecaster]:
-        """Return the method without the oldest season, without the oldest two, ..."""
-        return [replace(self, forgets=(k + 1) * season) for k in range(count)]
 
 
 @dataclass(frozen=True)
@@ -226,17 +235,10 @@ def _first_half(names: Sequence[str], seed: int, pair: int) -> np.ndarray:
     return is_first
 
 
-@dataclass(frozen=True)
-class ImportedForecaster(Forecaster):
+class ImportedForecaster(_OneByOne):
     """A class of yours whose objects have ``fit(past)`` and ``predict(H)``.
 
-    Parameters
-    ----------
-    name : str
-    make : callable
-        Returns a new object; it is made for each series and cutoff.
-    forgets : int
-        As in :class:`LocalForecaster`.
+    ``method`` returns a new object; it is made for each series and cutoff.
 
     Notes
     -----
@@ -245,21 +247,16 @@ class ImportedForecaster(Forecaster):
     columns known beforehand, ``(n, k)`` over the past and ``(H, k)`` behind it.
     """
 
-    name: str
-    make: Callable[[], Any]
-    forgets: int = 0
-
     @property
     def takes_known(self) -> bool:
         """Whether ``fit`` has a parameter ``known``."""
-        return "known" in inspect.signature(self.make().fit).parameters
+        return "known" in inspect.signature(self.method().fit).parameters
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""
         means, quantiles = [], []
-        fewest = _SEASONS_KEPT * request.season
         for position, past in enumerate(request.pasts):
-            forgotten = min(self.forgets, max(len(past) - fewest, 0))
+            forgotten = self.count_forgotten(past, request.season)
             known = None
             if self.takes_known and request.known:
                 known = request.known_values[position][forgotten:]
@@ -290,7 +287,7 @@ class ImportedForecaster(Forecaster):
         self, past: np.ndarray, known: np.ndarray | None, request: ForecastRequest
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return means ``(H,)`` and quantiles ``(H, Q)`` behind one past."""
-        model = self.make()
+        model = self.method()
         behind = {} if known is None else {"known": known[len(past) :]}
         before = {} if known is None else {"known": known[: len(past)]}
         model.fit(past, **before)
@@ -300,10 +297,6 @@ class ImportedForecaster(Forecaster):
         levels = np.array(request.levels)
         by_level = model.predict_quantiles(request.horizon, levels, **behind)
         return mean, np.asarray(by_level, dtype=float)
-
-    def twins(self, count: int, season: int) -> list[Forecaster]:
-        """Return the method without the oldest season, without the oldest two, ..."""
-        return [replace(self, forgets=(k + 1) * season) for k in range(count)]
 
 
 def make_forecaster(word: str, name: str | None = None) -> Forecaster:

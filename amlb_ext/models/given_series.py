@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending, table_stem
 from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import Forecaster, make_forecaster
 from amlb_ext.sources.bundled_series import BUNDLED_SERIES
-from amlb_ext.sources.panel import Gaps, PanelRoles
+from amlb_ext.sources.panel import PanelRoles
 from amlb_ext.sources.series_definitions import find_series_tasks
 from amlb_ext.sources.series_tasks import (
+    SeriesReading,
     SeriesTable,
     SeriesTask,
     read_long_table,
@@ -71,24 +72,6 @@ class SeriesRoles:
     frequency: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeriesReading:
-    """What becomes of gaps and further columns, of any source of series.
-
-    Attributes
-    ----------
-    known : COLUMN
-        Numbers that are known beforehand, such as prices or promotions (default: those that a
-        definition of fev's names); --known A,B for several.
-    gaps : {'refuse', 'zero', 'last', 'trim'}
-        What becomes of missing steps and values: refused, 0, the value before, or the series begins
-        behind its last gap.
-    """
-
-    known: Sequence[str] = ()
-    gaps: Gaps = "refuse"
-
-
 def find_series(
     source: str,
     roles: SeriesRoles,
@@ -115,18 +98,16 @@ def find_series(
     ConfigError
         A long table without a target.
     """
-    known = [name.strip() for word in reading.known for name in word.split(",")]
-    how: dict[str, Any] = {"known": tuple(known), "gaps": reading.gaps}
+    how: dict[str, Any] = {"known": reading.columns, "gaps": reading.gaps}
     if source in BUNDLED_SERIES_SPECS:
         own = Path(source).name
-        given = {
-            name: value for name, value in vars(roles).items() if value is not None
-        }
-        given.pop("series", None)
-        read: Callable[[], SeriesTable] = partial(_read_bundled, own, {**given, **how})
+        for name in ("horizon", "season", "frequency"):
+            if getattr(roles, name) is not None:
+                how[name] = getattr(roles, name)
+        read: Callable[[], SeriesTable] = partial(_read_bundled, own, how)
         return [SeriesTask(name=own, source=source, open=read)]
     if not table_ending(source):
-        tasks = find_series_tasks(source, options, **how)
+        tasks = find_series_tasks(source, options, reading)
         if tasks is not None:
             return tasks
     if target is None:

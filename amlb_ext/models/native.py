@@ -134,9 +134,16 @@ class NativeModel:
         self.feature_names_in_ = names
         self.n_features_in_ = count
 
-    def predict_values(self, features: Any) -> np.ndarray:
-        """Return numbers ``(n,)``; or probabilities, ``(n, C)`` or ``(n,)`` of the second class."""
+    #: It is asked for probabilities alone: a label would be made of them.
+    gives_labels = False
+
+    def predict(self, features: Any) -> np.ndarray:
+        """Return numbers, ``(n,)``; of a classifier what :meth:`predict_proba` does."""
         return np.asarray(self.model.predict(features), dtype=float)
+
+    def predict_proba(self, features: Any) -> np.ndarray:
+        """Return probabilities, ``(n, C)``, or ``(n,)`` of the second class."""
+        return self.predict(features)
 
 
 class LightgbmBooster(NativeModel):
@@ -174,8 +181,8 @@ class XgboostBooster(NativeModel):
         kind = "classification" if family in ("binary", "multi") else "regression"
         super().__init__(model, kind, model.feature_names, model.num_features())
 
-    def predict_values(self, features: Any) -> np.ndarray:
-        """See :meth:`NativeModel.predict_values`."""
+    def predict(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict`."""
         import xgboost
 
         rows = xgboost.DMatrix(
@@ -199,10 +206,10 @@ class CatboostModel(NativeModel):
         if kind == "classification" and len(model.classes_):
             self.classes_ = list(model.classes_)
 
-    def predict_values(self, features: Any) -> np.ndarray:
-        """See :meth:`NativeModel.predict_values`."""
+    def predict(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict`."""
         if self.kind == "regression":
-            return super().predict_values(features)
+            return super().predict(features)
         p = self.model.predict(features, prediction_type="Probability")
         return np.asarray(p, dtype=float)
 
@@ -228,8 +235,8 @@ class StatsmodelsResults(NativeModel):
             len(wanted) if wanted else None,
         )
 
-    def predict_values(self, features: Any) -> np.ndarray:
-        """See :meth:`NativeModel.predict_values`."""
+    def predict(self, features: Any) -> np.ndarray:
+        """See :meth:`NativeModel.predict`."""
         if "const" in self.names:
             place = self.names.index("const")
             if isinstance(features, pd.DataFrame):
@@ -262,6 +269,12 @@ def as_native(model: Any) -> NativeModel | None:
     if package == "statsmodels" and hasattr(model, "model"):
         return StatsmodelsResults(model)
     return None
+
+
+# Texts as the categories on which a boosting model was fitted.
+#
+# LightGBM, XGBoost and scikit-learn's histogram gradient boosting read pandas' categories. A table
+# from a text file has none: its texts are given the categories that the model knows.
 
 
 def with_native_categories(model: Any, rows: Any) -> pd.DataFrame | None:
@@ -300,7 +313,7 @@ def _known_categories(
         kept = getattr(booster, "pandas_categorical", None) or []
         # in the order of the columns that were categories
         return dict(zip(texts, kept, strict=True)) if len(kept) == len(texts) else None
-    if package == "amlb_ext":
+    if isinstance(model, NativeModel):
         return _known_categories(model.model, rows, texts)
     if package == "xgboost" and _xgboost_keeps_categories():
         return dict.fromkeys(texts)

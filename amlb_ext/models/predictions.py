@@ -6,7 +6,6 @@ section "The predictions file".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from amlb_ext.models.answers import (
     Answers,
     Labels,
     RawAnswers,
+    answers_of_numbers,
     flat_rows,
     order_labels,
     read_labels,
-    read_numbers,
     read_probabilities,
     wanted_text,
 )
@@ -104,7 +103,6 @@ def interpret_predictions(
     *,
     beside: Any = None,
     align: Align = "auto",
-    present: Sequence[int] | None = None,
 ) -> Answers:
     """Return predictions as numbers: in the target's unit, or probabilities of the labels.
 
@@ -122,8 +120,6 @@ def interpret_predictions(
         The rows that are predicted, whose index may tell which is which.
     align : {'auto', 'index', 'position'}
         See :mod:`amlb_ext.models.columns`.
-    present : sequence of int, optional
-        Codes of the classes that the table has, for bare arrays; all when omitted.
 
     Returns
     -------
@@ -154,12 +150,11 @@ def interpret_predictions(
     elif isinstance(given, pd.Series) and str(given.name).startswith(SCORE_COLUMN):
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
     if not len(labels):
-        numbers = read_numbers(given, n, name)
-        return Answers(f=numbers, raw=RawAnswers(decided=numbers))
-    if given is None or (classes is None and _are_labels(given, labels, present)):
+        return answers_of_numbers(given, n, name)
+    if given is None or (classes is None and _are_labels(given, labels)):
         given = named if given is None else given
-        return answers_of_labels(given, labels, n, name, present=present)
-    f = read_probabilities(given, labels, n, name, classes=classes, present=present)
+        return answers_of_labels(given, labels, n, name)
+    f = read_probabilities(given, labels, n, name, classes=classes)
     decided = f.argmax(axis=1)
     if named is not None:
         decided = read_labels(named, labels, n, name)
@@ -176,22 +171,15 @@ def sure_notes(f: np.ndarray, name: str) -> list[str]:
     ]
 
 
-def answers_of_labels(
-    values: Any,
-    labels: Labels,
-    n: int,
-    name: str,
-    *,
-    present: Sequence[int] | None = None,
-) -> Answers:
+def answers_of_labels(values: Any, labels: Labels, n: int, name: str) -> Answers:
     """Return answers of a model that names labels and gives no probabilities."""
     flat = flat_rows(values, n, name)
     notes: tuple[str, ...] = (f"{name} names labels and gives no probabilities",)
-    known = list(range(len(labels)) if present is None else present)
-    if len(known) == 2 and (labels.codes(flat) < 0).any() and _are_truths(flat):
+    is_of_two = len(labels.present) == 2
+    if is_of_two and (labels.codes(flat) < 0).any() and _are_truths(flat):
         # probabilities of the second class that are all 0 or 1
-        codes = np.where(flat.astype(float) > 0, known[1], known[0])
-        first, second = (labels.names[code] for code in known)
+        codes = np.where(flat.astype(float) > 0, labels.present[1], labels.present[0])
+        first, second = (labels.names[code] for code in labels.present)
         notes += (f"{name} answers 0 and 1, which are read as {first} and {second}",)
     else:
         codes = read_labels(flat, labels, n, name)
@@ -266,17 +254,16 @@ def _keys(values: pd.Series) -> pd.Series:
     return texts.reset_index(drop=True)
 
 
-def _are_labels(given: Any, labels: Labels, present: Sequence[int] | None) -> bool:
+def _are_labels(given: Any, labels: Labels) -> bool:
     """Whether one value for each row is a label rather than a probability."""
     array = np.asarray(given)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         return False
-    n_present = len(labels) if present is None else len(present)
     if _are_truths(array):
         # of two classes 0 and 1 are the labels, or probabilities that say as much
-        return n_present == 2 or bool((labels.codes(array) >= 0).all())
+        return len(labels.present) == 2 or bool((labels.codes(array) >= 0).all())
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(float)

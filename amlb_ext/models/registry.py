@@ -52,20 +52,30 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class NamedBaseline:
-    """A baseline with a short name: an estimator for classification and one for regression."""
+    """A baseline with a short name: an estimator for classification and one for regression.
+
+    Attributes
+    ----------
+    classifier, regressor : ModelSpec
+        No regressor where it knows what the columns of one task of classes are, and reads no other.
+    description : str
+    ask_at_most : int, optional
+        Rows of a fold that it is asked about where the user names no limit.
+    """
 
     classifier: ModelSpec
-    regressor: ModelSpec
+    regressor: ModelSpec | None
     description: str
+    ask_at_most: int | None = None
 
 
 def _both_kinds(
-    classifier: str, regressor: str, encoding: str, *, description: str, **params: Any
+    path: str, encoding: str, *, description: str, **params: Any
 ) -> NamedBaseline:
-    """Return a baseline whose two estimators have the same parameters."""
+    """Return a baseline whose two estimators have the same parameters, and names that say so."""
     return NamedBaseline(
-        classifier=ModelSpec(classifier, dict(params), encoding),
-        regressor=ModelSpec(regressor, dict(params), encoding),
+        classifier=ModelSpec(f"{path}Classifier", dict(params), encoding),
+        regressor=ModelSpec(f"{path}Regressor", dict(params), encoding),
         description=description,
     )
 
@@ -84,42 +94,36 @@ BASELINES: dict[str, NamedBaseline] = {
         _LOGISTIC, _RIDGE, "logistic regression (ridge for regression)"
     ),
     "random_forest": _both_kinds(
-        "sklearn.ensemble.RandomForestClassifier",
-        "sklearn.ensemble.RandomForestRegressor",
+        "sklearn.ensemble.RandomForest",
         "ordinal",
         description="random forest of 100 trees",
         n_estimators=100,
     ),
     "gradient_boosting": _both_kinds(
-        "sklearn.ensemble.GradientBoostingClassifier",
-        "sklearn.ensemble.GradientBoostingRegressor",
+        "sklearn.ensemble.GradientBoosting",
         "ordinal",
         description="gradient boosting of 100 trees, depth 3",
     ),
     "hist_gradient_boosting": _both_kinds(
-        "sklearn.ensemble.HistGradientBoostingClassifier",
-        "sklearn.ensemble.HistGradientBoostingRegressor",
+        "sklearn.ensemble.HistGradientBoosting",
         "ordinal",
         description="histogram gradient boosting",
     ),
     "knn": _both_kinds(
-        "sklearn.neighbors.KNeighborsClassifier",
-        "sklearn.neighbors.KNeighborsRegressor",
+        "sklearn.neighbors.KNeighbors",
         "onehot",
         description="15 nearest neighbours",
         n_neighbors=15,
     ),
     "mlp": _both_kinds(
-        "sklearn.neural_network.MLPClassifier",
-        "sklearn.neural_network.MLPRegressor",
+        "sklearn.neural_network.MLP",
         "onehot",
         description="multi-layer perceptron, 64 hidden units",
         hidden_layer_sizes=[64],
         max_iter=300,
     ),
     "xgboost": _both_kinds(
-        "xgboost.XGBClassifier",
-        "xgboost.XGBRegressor",
+        "xgboost.XGB",
         "ordinal",
         description="XGBoost, 200 trees of depth 3 (extra 'xgboost')",
         n_estimators=200,
@@ -128,29 +132,13 @@ BASELINES: dict[str, NamedBaseline] = {
 }
 
 
-@dataclass(frozen=True)
-class TaskReader:
-    """A classifier that knows what the columns of one task are, and reads no other task.
-
-    Attributes
-    ----------
-    classifier : ModelSpec
-    description : str
-    ask_at_most : int
-        Rows of a fold that it is asked about where the user names no limit: an answer takes it
-        some 20 ms.
-    """
-
-    classifier: ModelSpec
-    description: str
-    ask_at_most: int
-
-
 #: Short names of models that are worth something on one task alone, so no conformance suite.
-READERS: dict[str, TaskReader] = {
-    "outline_reader": TaskReader(
+READERS: dict[str, NamedBaseline] = {
+    "outline_reader": NamedBaseline(
         ModelSpec("extensions.WeirdReader.readers.OutlineReader"),
+        None,
         "matches outlines of shapes; reads weird/shapes_hard (and shapes_easy) only",
+        # an answer takes it some 20 ms
         ask_at_most=20_000,
     ),
 }
@@ -186,18 +174,15 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     """
     name, _, inline = config.model.partition(":")
     params = {**_inline_params(inline), **config.params}
-    if name in BASELINES:
-        named = BASELINES[name]
-        spec = named.classifier if kind.is_classification else named.regressor
-        spec = replace(spec, params={**spec.params, **params})
-    elif name in READERS:
-        if not kind.is_classification:
+    if name in BASELINES or name in READERS:
+        named = BASELINES.get(name) or READERS[name]
+        known = named.classifier if kind.is_classification else named.regressor
+        if known is None:
             raise ModelError(
                 f"{name} predicts classes, and the task is a {kind}",
                 "name another model for --baseline, e.g. random_forest",
             )
-        spec = READERS[name].classifier
-        spec = replace(spec, params={**spec.params, **params})
+        spec = replace(known, params={**known.params, **params})
     elif "." in name:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,8 @@ MEDIA_TYPES = {
     "json": "application/json",
     "arrow": "application/vnd.apache.arrow.stream",
 }
+#: Reads the answer to a question of so many rows.
+ReadAnswer = Callable[[Mapping[str, Any], int], np.ndarray]
 #: What every remedy ends with.
 SAME_COMMAND = "run the same command again: folds that are done stand"
 
@@ -188,92 +190,42 @@ LONGEST_QUOTE = 80
 _HEAD = 4096
 
 
-class AnswerReader:
-    """Reads the answers of one service.
+def read_json(text: str, name: str) -> dict[str, Any]:
+    """Return the object that an answer is.
 
-    Parameters
-    ----------
-    name : str
-        The service, as errors name it.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        As the service named them with its first answer; empty until it answers with
-        probabilities.
+    Raises
+    ------
+    ServiceError
+        It is something else; ``name`` is the service, as errors name it.
     """
+    if re.match(r"\s*<", text):
+        # on a short text alone: its time grows with the square of the length
+        title = re.search(r"<title[^>]*>(.*?)</title", text[:_HEAD], re.I | re.S)
+        page = f" ({quote(title.group(1))})" if title else ""
+        raise _wrong_answer(name, f"a page in HTML{page} in place of JSON")
+    try:
+        answer = json.loads(text)
+    # lists a thousand deep end in a RecursionError
+    except (ValueError, RecursionError):
+        raise _wrong_answer(name, f"{quote(text)}, which is no JSON") from None
+    if not isinstance(answer, dict):
+        raise _wrong_answer(name, f"{quote(text)}, which is no JSON object")
+    return answer
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.classes: tuple[str, ...] = ()
 
-    def read_json(self, text: str) -> dict[str, Any]:
-        """Return the object that an answer is."""
-        if re.match(r"\s*<", text):
-            # on a short text alone: its time grows with the square of the length
-            title = re.search(r"<title[^>]*>(.*?)</title", text[:_HEAD], re.I | re.S)
-            page = f" ({quote(title.group(1))})" if title else ""
-            raise self._wrong_answer(f"a page in HTML{page} in place of JSON")
-        try:
-            answer = json.loads(text)
-        # lists a thousand deep end in a RecursionError
-        except (ValueError, RecursionError):
-            raise self._wrong_answer(f"{quote(text)}, which is no JSON") from None
-        if not isinstance(answer, dict):
-            raise self._wrong_answer(f"{quote(text)}, which is no JSON object")
-        return answer
+def _check_length(predictions: Any, n_rows: int, name: str) -> None:
+    if not isinstance(predictions, list):
+        raise _wrong_answer(name, "predictions that are no list")
+    if len(predictions) != n_rows:
+        raise _wrong_answer(name, f"{len(predictions)} predictions for {n_rows} rows")
 
-    def read_predictions(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
-        """Return a number for each row, ``(n,)``."""
-        if "predictions" not in answer and "probabilities" in answer:
-            raise ServiceError(
-                f"{self.name} answers with probabilities of classes, and the target has numbers",
-                "add --kind classification, or name its target with --target",
-            )
-        if "predictions" not in answer:
-            raise self._wrong_answer(
-                f"the fields {_names(answer)}, without 'predictions'"
-            )
-        self._check_length(answer["predictions"], n_rows)
-        return read_numbers(answer["predictions"], n_rows, self.name)
 
-    def read_probabilities(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
-        """Return the probability of each of ``classes`` for each row, ``(n, C)``."""
-        for field in ("classes", "probabilities"):
-            if not isinstance(answer.get(field), list):
-                raise self._wrong_answer(
-                    f"the fields {_names(answer)}, without a list of {field!r}"
-                )
-        classes = tuple(str(label) for label in answer["classes"])
-        if len(set(classes)) != len(classes):
-            raise self._wrong_answer(f"a class twice: {', '.join(classes)}")
-        self._check_length(answer["probabilities"], n_rows)
-        p = read_probabilities(
-            answer["probabilities"], Labels(classes), n_rows, self.name
-        )
-        if not self.classes:
-            self.classes = classes
-        if set(classes) != set(self.classes):
-            raise self._wrong_answer(
-                f"the classes {', '.join(classes)}, and before with "
-                f"{', '.join(self.classes)}"
-            )
-        return p[:, [classes.index(label) for label in self.classes]]
-
-    def _check_length(self, predictions: Any, n_rows: int) -> None:
-        if not isinstance(predictions, list):
-            raise self._wrong_answer("predictions that are no list")
-        if len(predictions) != n_rows:
-            raise self._wrong_answer(
-                f"{len(predictions)} predictions for {n_rows} rows"
-            )
-
-    def _wrong_answer(self, what: str) -> ServiceError:
-        return ServiceError(
-            f"{self.name} answers with {what}",
-            "mend the service (docs/how-to/in_context.md says what it must answer), and "
-            f"{SAME_COMMAND}",
-        )
+def _wrong_answer(name: str, what: str) -> ServiceError:
+    return ServiceError(
+        f"{name} answers with {what}",
+        "mend the service (docs/how-to/in_context.md says what it must answer), and "
+        f"{SAME_COMMAND}",
+    )
 
 
 def quote(text: str) -> str:
@@ -302,8 +254,6 @@ class Transport:
     ----------
     address : str
     options : ServiceOptions
-    sleep : callable
-        Waits between tries.
     """
 
     def __init__(self, address: str, options: ServiceOptions) -> None:
@@ -457,8 +407,6 @@ def connect_service(config: BaselineConfig) -> RemoteModel:
     ----------
     config : BaselineConfig
         ``params`` are those of :class:`ServiceOptions`.
-    sleep : callable
-        Waits between tries.
 
     Raises
     ------
@@ -476,13 +424,12 @@ class RemoteModel:
     ----------
     address : str
     options : ServiceOptions
-    sleep : callable
-        Waits between tries.
 
     Attributes
     ----------
     classes_ : tuple of str
-        As the service named them with its last answer; empty until it answers with probabilities.
+        As the service named them with its first answer; empty until it answers with
+        probabilities.
     """
 
     #: What it answers is asked for, and no labels beside probabilities: each row takes it time.
@@ -490,13 +437,9 @@ class RemoteModel:
 
     def __init__(self, address: str, options: ServiceOptions) -> None:
         self.options = options
+        self.classes_: tuple[str, ...] = ()
         self._transport = Transport(address, options)
-        self._reader = AnswerReader(self._transport.name)
-
-    @property
-    def classes_(self) -> tuple[str, ...]:
-        """The classes as the service named them."""
-        return self._reader.classes
+        self._name = self._transport.name
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Return a number for each row, ``(n,)``.
@@ -506,7 +449,7 @@ class RemoteModel:
         ServiceError
             The service cannot be reached, is too slow, or answers anything but that.
         """
-        blocks = [self._ask(block, "predictions") for block in self._batches(frame)]
+        blocks = self._ask_in_batches(frame, self._read_predictions)
         return np.concatenate([np.zeros(0), *blocks])
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
@@ -517,30 +460,67 @@ class RemoteModel:
         ServiceError
             As :meth:`predict`.
         """
-        blocks = [self._ask(block, "probabilities") for block in self._batches(frame)]
+        blocks = self._ask_in_batches(frame, self._read_probabilities)
         if not blocks:
             return np.zeros((0, len(self.classes_)))
         return np.vstack(blocks)
 
-    def _batches(self, frame: pd.DataFrame) -> list[pd.DataFrame]:
+    def _ask_in_batches(
+        self, frame: pd.DataFrame, read: ReadAnswer
+    ) -> list[np.ndarray]:
         size = self.options.batch
-        return [frame.iloc[at : at + size] for at in range(0, len(frame), size)]
+        blocks = []
+        for start in range(0, len(frame), size):
+            block = frame.iloc[start : start + size]
+            body = encode_rows(block, self.options.format)
+            answer = read_json(self._transport.ask(body, len(block)), self._name)
+            try:
+                blocks.append(read(answer, len(block)))
+            except ServiceError:
+                raise
+            except ModelError as error:
+                raise ServiceError(
+                    error.message, f"{error.remedy}; {SAME_COMMAND}"
+                ) from None
+        return blocks
 
-    def _ask(self, frame: pd.DataFrame, wanted: str) -> np.ndarray:
-        """Return the answer to one question."""
-        body = encode_rows(frame, self.options.format)
-        answer = self._reader.read_json(self._transport.ask(body, len(frame)))
-        read = self._reader.read_probabilities
-        if wanted == "predictions":
-            read = self._reader.read_predictions
-        try:
-            return read(answer, len(frame))
-        except ServiceError:
-            raise
-        except ModelError as error:
+    def _read_predictions(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
+        """Return a number for each row, ``(n,)``."""
+        if "predictions" not in answer and "probabilities" in answer:
             raise ServiceError(
-                error.message, f"{error.remedy}; {SAME_COMMAND}"
-            ) from None
+                f"{self._name} answers with probabilities of classes, and the target has numbers",
+                "add --kind classification, or name its target with --target",
+            )
+        if "predictions" not in answer:
+            raise _wrong_answer(
+                self._name, f"the fields {_names(answer)}, without 'predictions'"
+            )
+        _check_length(answer["predictions"], n_rows, self._name)
+        return read_numbers(answer["predictions"], n_rows, self._name)
+
+    def _read_probabilities(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
+        """Return the probability of each of ``classes_`` for each row, ``(n, C)``."""
+        for field in ("classes", "probabilities"):
+            if not isinstance(answer.get(field), list):
+                raise _wrong_answer(
+                    self._name,
+                    f"the fields {_names(answer)}, without a list of {field!r}",
+                )
+        classes = tuple(str(label) for label in answer["classes"])
+        if len(set(classes)) != len(classes):
+            raise _wrong_answer(self._name, f"a class twice: {', '.join(classes)}")
+        _check_length(answer["probabilities"], n_rows, self._name)
+        p = read_probabilities(
+            answer["probabilities"], Labels(classes), n_rows, self._name
+        )
+        self.classes_ = self.classes_ or classes
+        if set(classes) != set(self.classes_):
+            raise _wrong_answer(
+                self._name,
+                f"the classes {', '.join(classes)}, and before with "
+                f"{', '.join(self.classes_)}",
+            )
+        return p[:, [classes.index(label) for label in self.classes_]]
 
 
 def encode_rows(frame: pd.DataFrame, form: str) -> bytes:

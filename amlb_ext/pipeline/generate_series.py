@@ -21,14 +21,13 @@ from amlb_ext.making.made_windows import COPIES, make_windows
 from amlb_ext.models.forecast_files import FileForecaster
 from amlb_ext.models.forecasters import Forecaster, describe_known
 from amlb_ext.models.given_series import (
-    SeriesReading,
     SeriesRoles,
     find_series,
     read_forecaster,
 )
 from amlb_ext.pipeline.series_suite import SuitePart, check_folder, write_suite
 from amlb_ext.sources.panel import Panel, PanelRoles, read_panel
-from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask
+from amlb_ext.sources.series_tasks import SeriesReading, SeriesTable, SeriesTask
 from amlb_ext.suite.layout import Layout, amlb_name
 from amlb_ext.suite.series_manifest import GA
 from amlb_ext.suite.twin import Original

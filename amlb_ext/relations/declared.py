@@ -18,12 +18,12 @@ from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.relations.equations import give_room, read_equation
 from amlb_ext.relations.feasible import Relations
 from amlb_ext.relations.grammar import RuleError, quote_name
-from amlb_ext.relations.groups import OneHot, read_shares
+from amlb_ext.relations.groups import one_hot_rule
 from amlb_ext.relations.kinds import (
     Dependency,
-    KnownCombinations,
     Relation,
     Rule,
+    known_combinations,
     parse_relation,
     reach_columns,
 )
@@ -63,7 +63,12 @@ def declared_relations(
     ['a <= b', 'exactly one of {c, d} is 1']
     """
     for name in (*config.frozen, *config.one_way):
-        _check_feature(name, rows, targets)
+        if name in targets:
+            raise ConfigError(
+                f"relations.frozen or one_way names the target {name!r}",
+                "name features only; the oracle checks the target of made rows",
+            )
+        _check_column(name, rows)
     for name in config.one_way:
         if not holds_numbers(rows[name]):
             raise ConfigError(
@@ -74,15 +79,14 @@ def declared_relations(
     for text in config.rules:
         relation = parse_relation(text, rows)
         if isinstance(relation, Rule):
-            relation = read_shares(give_room(read_equation(relation, rows), rows))
+            relation = give_room(read_equation(relation, rows), rows)
         relations.append(relation)
     for group in config.one_hot:
         relations.append(_one_hot_rule(group, rows))
     for group in config.combinations:
         for name in group:
             _check_column(name, rows)
-        combinations = KnownCombinations.learn(rows, tuple(group))
-        relations.append(combinations)
+        relations.append(known_combinations(rows, tuple(group)))
     for relation in relations:
         if set(relation.columns) <= set(targets):
             raise RuleError(
@@ -103,19 +107,6 @@ def _check_column(name: str, rows: pd.DataFrame) -> None:
         )
 
 
-def _check_feature(
-    name: str,
-    rows: pd.DataFrame,
-    targets: Sequence[str],
-) -> None:
-    if name in targets:
-        raise ConfigError(
-            f"relations.frozen or one_way names the target {name!r}",
-            "name features only; the oracle checks the target of made rows",
-        )
-    _check_column(name, rows)
-
-
 def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
     """Return the rule that exactly one of several columns is 1, and the others are 0."""
     for name in group:
@@ -126,7 +117,7 @@ def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
                 f"relations.one_hot names {name!r}, which holds texts",
                 "name columns of zeros and ones",
             )
-    return OneHot.of(group)
+    return one_hot_rule(group)
 
 
 def _refuse_circles(relations: Iterable[Relation]) -> None:

@@ -28,7 +28,11 @@ from amlb_ext.relations.grammar import (
 )
 from amlb_ext.relations.kinds import Rule
 from amlb_ext.relations.mining_table import LEAST_ROWS, MiningTable
-from amlb_ext.relations.number_rules import fit_constant, is_nearly_constant
+from amlb_ext.relations.number_rules import (
+    fit_constant,
+    is_nearly_constant,
+    write_formula,
+)
 
 #: Columns on the right side of an equality; plain sums may have as many as a rule can write.
 MOST_SOURCES = 8
@@ -116,17 +120,13 @@ def _most_noise(own: np.ndarray, everything: np.ndarray) -> np.ndarray:
 
 
 def mine_equalities(
-    table: MiningTable,
-    least_evidence: float,
-    known: Iterable[Rule],
-    left_out: Collection[str],
+    table: MiningTable, known: Iterable[Rule], left_out: Collection[str]
 ) -> Iterator[Rule]:
     """Find numbers that a linear formula of two and more others gives in every row.
 
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     known : iterable of Rule
         Sums and multiples that were found; what follows from these is not said again.
     left_out : collection of str
@@ -138,7 +138,7 @@ def mine_equalities(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.uniform(0, 255, (200, 3)).round(2), columns=["r", "g", "b"])
     >>> rows["mean"] = rows.sum(axis=1).div(3).round(2)
-    >>> [rule] = mine_equalities(MiningTable.from_rows(rows, 0), 10, [], [])
+    >>> [rule] = mine_equalities(MiningTable(rows), [], [])
     >>> rule.text
     'mean == (r + g + b) / 3 within 0.005'
     """
@@ -175,7 +175,7 @@ def mine_equalities(
             vector[sample.names[source]] = float(factor)
         if span.holds(vector):
             continue
-        found = _verify(table, sample, formula, least_evidence=least_evidence)
+        found = _verify(table, sample, formula)
         if found is not None:
             span.add(vector)
             yield found
@@ -338,13 +338,7 @@ def _fractions_near(factors: np.ndarray) -> Iterator[tuple[Fraction, ...]]:
         yield tuple(Fraction(f"{factor:.{decimals}f}") for factor in factors)
 
 
-def _verify(
-    table: MiningTable,
-    sample: _Sample,
-    formula: _Formula,
-    *,
-    least_evidence: float,
-) -> Rule | None:
+def _verify(table: MiningTable, sample: _Sample, formula: _Formula) -> Rule | None:
     """Return the equality where it holds in every row and could have failed."""
     names = [sample.names[source] for source in formula.sources]
     target = sample.names[formula.target]
@@ -357,7 +351,7 @@ def _verify(
         return None
     is_total = formula.constant and all(factor == -1 for factor in formula.factors)
     rule = table.make_rule("shares" if is_total else "equality", text, 0.0)
-    return table.with_evidence(rule, target, least_evidence)
+    return table.with_evidence(rule, target)
 
 
 def _write(formula: _Formula, names: Sequence[str], target: str) -> str:
@@ -390,10 +384,7 @@ def _write(formula: _Formula, names: Sequence[str], target: str) -> str:
         written += f" {sign} {term}"
     if divisor > 1:
         written = f"({written}) / {divisor}"
-    if formula.constant:
-        sign = "+" if formula.constant > 0 else "-"
-        written += f" {sign} {quote_value(abs(formula.constant))}"
-    return f"{quote_name(target)} == {written}{within}"
+    return write_formula(target, written, formula.constant) + within
 
 
 class _Span:

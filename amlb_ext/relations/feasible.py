@@ -17,8 +17,8 @@ import pandas as pd
 
 from amlb_ext.relations.conditions import tolerance_at
 from amlb_ext.relations.equations import Equation
-from amlb_ext.relations.groups import Group
-from amlb_ext.relations.kinds import Dependency, Relation
+from amlb_ext.relations.groups import Mender, find_mender
+from amlb_ext.relations.kinds import Dependency, Relation, Rule, reach_columns
 from amlb_ext.relations.values import (
     ColumnReader,
     WrittenForm,
@@ -91,12 +91,11 @@ class Relations:
         for name, form in self.forms.items():
             if name not in self.frozen:
                 corrected[name] = form.correct(read_numbers(rows, name))
-        for group in self._mendable_groups:
-            names = list(group.columns)
+        for group, mend in self._mendable_groups:
             # as it was made, where the largest number still says which column was meant
             is_whole = group.kind == "one_hot"
-            mended = group.mend(rows if is_whole else corrected, parents, self.forms)
-            corrected[names] = mended
+            mended = mend(rows if is_whole else corrected, parents, self.forms)
+            corrected[list(group.columns)] = mended
         # last, because what is computed rests on what has been corrected
         for column, relation in self.derivations:
             corrected[column] = self.derive(column, relation, corrected)
@@ -130,57 +129,43 @@ class Relations:
         Targets and frozen columns are never computed.
         """
         chosen: dict[str, Dependency | Equation] = {}
-        used: list[Relation] = []
-        # the columns on which each computed one rests, directly or through others
+        # the columns from which each computed one is computed
         rests_on: dict[str, set[str]] = {}
         for column, relation in self._derivation_candidates():
-            if column in chosen or relation in used:
+            if column in chosen or relation in chosen.values():
                 continue
             sources = set(relation.columns) - {column}
-            reached = set(sources)
-            for name in sources:
-                reached |= rests_on.get(name, set())
-            if column in reached:
-                continue
-            # what rests on this column now rests on its sources as well
-            for below in rests_on.values():
-                if column in below:
-                    below |= reached
-            rests_on[column] = reached
-            chosen[column] = relation
-            used.append(relation)
+            if column not in reach_columns(sources, rests_on):
+                rests_on[column] = sources
+                chosen[column] = relation
         return tuple(_sort_by_sources(chosen))
 
     def _derivation_candidates(self) -> list[Derivation]:
         """Return columns that may be computed, each with a relation; the preferred ones first."""
-        candidates: list[Derivation] = []
-        # one column settles the other here: of net + tax == gross, with net and tax as multiples
-        # of gross, a sum of two that were made apart would break both
-        for relation in self.relations:
-            if isinstance(relation, Equation) and len(relation.columns) == 2:
-                candidates += [(name, relation) for name in relation.solvable]
+        of_two: list[Derivation] = []
+        others: list[Derivation] = []
         for relation in self.relations:
             if isinstance(relation, Dependency):
-                candidates.append((relation.target, relation))
-            elif isinstance(relation, Equation) and len(relation.columns) > 2:
-                candidates += [(name, relation) for name in relation.solvable]
+                others.append((relation.target, relation))
+            elif isinstance(relation, Equation) and len(relation.columns) > 1:
+                # one column settles the other here: of net + tax == gross, with net and tax as
+                # multiples of gross, a sum of two that were made apart would break both
+                preferred = of_two if len(relation.columns) == 2 else others
+                preferred += [(name, relation) for name in relation.solvable]
         untouchable = {*self.targets, *self.frozen}
-        numbers: list[Derivation] = []
-        categories: list[Derivation] = []
-        for column, relation in candidates:
-            if column in untouchable:
-                continue
-            # only numbers have a written form
-            group = numbers if column in self.forms else categories
-            group.append((column, relation))
-        return numbers + categories
+        candidates = [pair for pair in of_two + others if pair[0] not in untouchable]
+        # only numbers have a written form
+        return sorted(candidates, key=lambda pair: pair[0] not in self.forms)
 
     @cached_property
-    def _mendable_groups(self) -> tuple[Group, ...]:
+    def _mendable_groups(self) -> list[tuple[Rule, Mender]]:
         """Groups none of whose columns is computed from outside, or must not change."""
         groups = []
         for relation in self.relations:
-            if not isinstance(relation, Group):
+            if not isinstance(relation, Rule):
+                continue
+            mend = find_mender(relation)
+            if mend is None:
                 continue
             members = set(relation.columns)
             fixed = {*self.targets, *self.frozen, *self.one_way}
@@ -188,8 +173,8 @@ class Relations:
                 if not set(source.columns) <= members:
                     fixed.add(column)
             if members.isdisjoint(fixed):
-                groups.append(relation)
-        return tuple(groups)
+                groups.append((relation, mend))
+        return groups
 
     def broken(
         self,

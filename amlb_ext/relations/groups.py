@@ -6,9 +6,9 @@ What they are, how rows are mended to keep them, and the search for them.
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -28,161 +28,128 @@ from amlb_ext.relations.values import WrittenForm, read_numbers
 PARENT_BONUS = 1e-6
 
 
-@dataclass(frozen=True)
-class Group(Rule):
-    """Columns that are set right together, with the parent in view."""
-
-    @abstractmethod
-    def mend(
-        self,
-        made: pd.DataFrame,
-        parents: pd.DataFrame,
-        forms: Mapping[str, WrittenForm],
-    ) -> np.ndarray:
-        """Return the group's columns so that they satisfy the rule, ``(n, k)``.
-
-        Parameters
-        ----------
-        made, parents : DataFrame of shape (n, d)
-            Row i was made from parent i.
-        forms : mapping of str to WrittenForm
-        """
-
-    def numbers(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the columns of the group, ``(n, k)``."""
-        return np.column_stack([read_numbers(rows, name) for name in self.columns])
+#: Made rows, their parents and how numbers are written, to the columns of a group, ``(n, k)``.
+Mender = Callable[[pd.DataFrame, pd.DataFrame, Mapping[str, WrittenForm]], np.ndarray]
 
 
-@dataclass(frozen=True)
-class OneHot(Group):
-    """Exactly one of several columns is 1, and the others are 0.
+def one_hot_rule(columns: Sequence[str], evidence: float = np.inf) -> Rule:
+    """Return the rule that exactly one of several columns is 1, and the others are 0.
 
     Examples
     --------
-    >>> one_hot = OneHot.of(("a", "b"))
+    >>> one_hot = one_hot_rule(("a", "b"))
     >>> one_hot.text
     'exactly one of {a, b} is 1'
     >>> made = pd.DataFrame({"a": [0.0, 0.4], "b": [0.0, 0.7]})
     >>> one_hot.breaks(made).tolist()
     [True, True]
-    >>> one_hot.mend(made, made.assign(a=[1.0, 1.0], b=[0.0, 0.0]), {}).tolist()
+    >>> mend = find_mender(one_hot)
+    >>> mend(made, made.assign(a=[1.0, 1.0], b=[0.0, 0.0]), {}).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    names = tuple(columns)
 
-    @classmethod
-    def of(cls, columns: Sequence[str], evidence: float = np.inf) -> OneHot:
-        """Return the rule on some columns of numbers."""
-        names = tuple(columns)
+    def evaluate(rows: pd.DataFrame) -> Truth:
+        numbers = _group_numbers(rows, names)
+        room = tolerance_at(numbers)
+        is_one = np.abs(numbers - 1) <= room
+        is_zero = np.abs(numbers) <= room
+        is_known = ~np.isnan(numbers)
+        is_other = is_known & ~is_one & ~is_zero
+        n_ones = is_one.sum(axis=1)
+        are_all_known = is_known.all(axis=1)
+        is_false = is_other.any(axis=1) | (n_ones > 1)
+        is_false |= are_all_known & (n_ones == 0)
+        return Truth(is_true=are_all_known & ~is_false, is_false=is_false)
 
-        def evaluate(rows: pd.DataFrame) -> Truth:
-            columns = [read_numbers(rows, name) for name in names]
-            numbers = np.column_stack(columns)
-            room = tolerance_at(numbers)
-            is_one = np.abs(numbers - 1) <= room
-            is_zero = np.abs(numbers) <= room
-            is_known = ~np.isnan(numbers)
-            is_other = is_known & ~is_one & ~is_zero
-            n_ones = is_one.sum(axis=1)
-            are_all_known = is_known.all(axis=1)
-            is_false = is_other.any(axis=1) | (n_ones > 1)
-            is_false |= are_all_known & (n_ones == 0)
-            return Truth(is_true=are_all_known & ~is_false, is_false=is_false)
-
-        quoted = ", ".join(quote_name(name) for name in names)
-        text = f"exactly one of {{{quoted}}} is 1"
-        return cls("one_hot", Condition(text, names, evaluate), evidence)
-
-    def mend(
-        self,
-        made: pd.DataFrame,
-        parents: pd.DataFrame,
-        forms: Mapping[str, WrittenForm],
-    ) -> np.ndarray:
-        """Put 1 where the number is largest; the parent's column where none is ahead."""
-        numbers = self.numbers(made)
-        parent = self.numbers(parents)
-        leading = np.argmax(np.nan_to_num(numbers + PARENT_BONUS * parent), axis=1)
-        mended = np.zeros(numbers.shape)
-        mended[np.arange(len(mended)), leading] = 1.0
-        # a real row with a gap knows no group
-        is_unknown = np.isnan(parent).any(axis=1) | np.isnan(numbers).any(axis=1)
-        return np.where(is_unknown[:, None], numbers, mended)
+    quoted = ", ".join(quote_name(name) for name in names)
+    text = f"exactly one of {{{quoted}}} is 1"
+    return Rule("one_hot", Condition(text, names, evaluate), evidence)
 
 
-@dataclass(frozen=True)
-class Shares(Group):
-    """The sum of several columns lies within a band.
+def find_mender(rule: Rule) -> Mender | None:
+    """Return what sets the columns of a rule right together; None where one by one is enough.
 
-    Attributes
-    ----------
-    low, high : float
+    Of a rule ``low <= a + b <= high`` the columns are shares, which are scaled into the band.
 
     Examples
     --------
     >>> from amlb_ext.relations.kinds import parse_relation
     >>> rows = pd.DataFrame({"a": [60.0, 30.0], "b": [40.2, 69.9]})
-    >>> shares = read_shares(parse_relation("99.5 <= a + b <= 100.5", rows))
-    >>> shares.mend(rows.assign(a=90.3), rows, {}).sum(axis=1).round(3).tolist()
+    >>> find_mender(parse_relation("a <= b + 20", rows))
+    >>> mend = find_mender(parse_relation("99.5 <= a + b <= 100.5", rows))
+    >>> mend(rows.assign(a=90.3), rows, {}).sum(axis=1).round(3).tolist()
     [100.2, 99.9]
     """
-
-    low: float = -np.inf
-    high: float = np.inf
-
-    def mend(
-        self,
-        made: pd.DataFrame,
-        parents: pd.DataFrame,
-        forms: Mapping[str, WrittenForm],
-    ) -> np.ndarray:
-        """Scale rows outside the band so that they have the parent's sum."""
-        numbers = self.numbers(made)
-        sums = numbers.sum(axis=1)
-        wanted = self.numbers(parents).sum(axis=1)
-        room = tolerance_at(sums)
-        with np.errstate(all="ignore"):
-            is_outside = (sums < self.low - room) | (sums > self.high + room)
-            factor = wanted / sums
-            can_scale = is_outside & np.isfinite(factor) & (factor > 0)
-            factor = np.where(can_scale, factor, 1.0)
-            scaled = numbers * factor[:, None]
-        self._round(scaled, forms)
-        # what rounding takes away goes to the largest share
-        rows = np.flatnonzero(can_scale)
-        largest = np.argmax(scaled[rows], axis=1)
-        lost = wanted[rows] - scaled[rows].sum(axis=1)
-        scaled[rows, largest] += lost
-        self._round(scaled, forms)
-        return np.where(can_scale[:, None], scaled, numbers)
-
-    def _round(self, numbers: np.ndarray, forms: Mapping[str, WrittenForm]) -> None:
-        """Round the group's columns in place, each as its real numbers are."""
-        for position, name in enumerate(self.columns):
-            if name in forms:
-                numbers[:, position] = forms[name].round(numbers[:, position])
-
-
-def read_shares(rule: Rule) -> Rule:
-    """Return a rule ``low <= a + b <= high`` so that rows are mended; others as they are.
-
-    Examples
-    --------
-    >>> from amlb_ext.relations.kinds import parse_relation
-    >>> rows = pd.DataFrame({"a": [60.0], "b": [40.2]})
-    >>> type(read_shares(parse_relation("a <= b + 20", rows))).__name__
-    'Rule'
-    """
+    if rule.kind == "one_hot":
+        return partial(_mend_one_hot, rule.columns)
     tree = rule.condition.tree
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 2:
-        return rule
+        return None
     low, high = _read_bound(tree.left), _read_bound(tree.comparators[1])
-    is_sum = _count_summands(tree.comparators[0]) == len(rule.columns)
+    is_sum = _count_summands(tree.comparators[0]) == len(rule.columns) > 1
     is_between = all(isinstance(comparator, ast.LtE) for comparator in tree.ops)
     if low is None or high is None or not is_sum or not is_between:
-        return rule
-    if len(rule.columns) < 2:
-        return rule
-    return Shares(rule.kind, rule.condition, rule.evidence, low=low, high=high)
+        return None
+    return partial(_scale_into_band, rule.columns, (low, high))
+
+
+def _group_numbers(rows: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    """Return the columns of a group, ``(n, k)``."""
+    return np.column_stack([read_numbers(rows, name) for name in columns])
+
+
+def _mend_one_hot(
+    columns: Sequence[str],
+    made: pd.DataFrame,
+    parents: pd.DataFrame,
+    _: Mapping[str, WrittenForm],
+) -> np.ndarray:
+    """Put 1 where the number is largest; the parent's column where none is ahead."""
+    numbers = _group_numbers(made, columns)
+    parent = _group_numbers(parents, columns)
+    leading = np.argmax(np.nan_to_num(numbers + PARENT_BONUS * parent), axis=1)
+    mended = np.zeros(numbers.shape)
+    mended[np.arange(len(mended)), leading] = 1.0
+    # a real row with a gap knows no group
+    is_unknown = np.isnan(parent).any(axis=1) | np.isnan(numbers).any(axis=1)
+    return np.where(is_unknown[:, None], numbers, mended)
+
+
+def _scale_into_band(
+    columns: Sequence[str],
+    band: tuple[float, float],
+    made: pd.DataFrame,
+    parents: pd.DataFrame,
+    forms: Mapping[str, WrittenForm],
+) -> np.ndarray:
+    """Scale rows outside the band so that they have the parent's sum."""
+    numbers = _group_numbers(made, columns)
+    sums = numbers.sum(axis=1)
+    wanted = _group_numbers(parents, columns).sum(axis=1)
+    low, high = band
+    room = tolerance_at(sums)
+    with np.errstate(all="ignore"):
+        is_outside = (sums < low - room) | (sums > high + room)
+        factor = wanted / sums
+        can_scale = is_outside & np.isfinite(factor) & (factor > 0)
+        factor = np.where(can_scale, factor, 1.0)
+        scaled = numbers * factor[:, None]
+
+    def round_columns() -> None:
+        """Round each share as its real numbers are."""
+        for position, name in enumerate(columns):
+            if name in forms:
+                scaled[:, position] = forms[name].round(scaled[:, position])
+
+    round_columns()
+    # what rounding takes away goes to the largest share
+    rows = np.flatnonzero(can_scale)
+    largest = np.argmax(scaled[rows], axis=1)
+    lost = wanted[rows] - scaled[rows].sum(axis=1)
+    scaled[rows, largest] += lost
+    round_columns()
+    return np.where(can_scale[:, None], scaled, numbers)
 
 
 def _read_bound(node: ast.expr) -> float | None:
@@ -221,7 +188,7 @@ MOST_SPREAD, MOST_WIDTH = 0.25, 0.05
 LEAST_FALL = 0.1
 
 
-def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
+def mine_one_hot(table: MiningTable) -> Iterator[Rule]:
     """Find groups of columns of zeros and ones, of which exactly one is 1 in every row.
 
     Examples
@@ -229,7 +196,7 @@ def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
     >>> import pandas as pd
     >>> color = np.random.default_rng(0).integers(0, 3, 100)
     >>> rows = pd.DataFrame(np.eye(3)[color], columns=["red", "green", "blue"])
-    >>> [rule.text for rule in mine_one_hot(MiningTable.from_rows(rows, 0), 10)]
+    >>> [rule.text for rule in mine_one_hot(MiningTable(rows))]
     ['exactly one of {red, green, blue} is 1']
     """
     names = []
@@ -257,9 +224,9 @@ def mine_one_hot(table: MiningTable, least_evidence: float) -> Iterator[OneHot]:
             np.prod(np.delete(1 - shares, position)) for position in range(len(group))
         ]
         evidence = table.n_rows * (1 - float(shares @ np.array(others)))
-        if evidence >= least_evidence:
+        if evidence >= table.least_evidence:
             is_free[group] = False
-            yield OneHot.of([names[position] for position in group], evidence)
+            yield one_hot_rule([names[position] for position in group], evidence)
 
 
 def _complete_group(
@@ -287,17 +254,12 @@ def _complete_group(
     return []
 
 
-def mine_bands(
-    table: MiningTable,
-    least_evidence: float,
-    left_out: Collection[str],
-) -> Iterator[Rule]:
+def mine_bands(table: MiningTable, left_out: Collection[str]) -> Iterator[Rule]:
     """Find shares of a whole: columns whose sum lies within a narrow band in every row.
 
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     left_out : collection of str
         Columns that others give exactly.
 
@@ -307,7 +269,7 @@ def mine_bands(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.dirichlet([4, 3, 2], 300) * 100, columns=["a", "b", "c"])
     >>> rows = (rows * rng.uniform(0.99, 1.001, (300, 1))).round(2)
-    >>> [rule.text for rule in mine_bands(MiningTable.from_rows(rows, 0), 10, [])]
+    >>> [rule.text for rule in mine_bands(MiningTable(rows), [])]
     ['99.01 <= a + b + c <= 100.1']
     """
     # a column of two values is a mark, not a share
@@ -326,7 +288,7 @@ def mine_bands(
             continue
         seen.add(members)
         rule = _verify_band(table, [names[position] for position in sorted(members)])
-        if rule is not None and rule.evidence >= least_evidence:
+        if rule is not None and rule.evidence >= table.least_evidence:
             taken |= members
             yield rule
 
@@ -391,7 +353,7 @@ def _verify_band(table: MiningTable, names: list[str]) -> Rule | None:
     text = f"{quote_value(low)} <= {summands} <= {quote_value(high)}"
     if len(text) > LONGEST_RULE:
         return None
-    rule = read_shares(table.make_rule("shares", text, 0.0))
+    rule = table.make_rule("shares", text, 0.0)
     # each column is shifted by rows of its own, so that no two stay together
     order = table.permutation
     shuffled = {}

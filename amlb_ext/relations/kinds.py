@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import suggest_nearest
-from amlb_ext.relations.conditions import Condition
+from amlb_ext.relations.conditions import Condition, Truth
 from amlb_ext.relations.grammar import (
     RuleError,
     parse_condition,
@@ -35,6 +35,7 @@ RuleKind = Literal[
     "exclusive",
     "implies",
     "never",
+    "combinations",
     "declared",
 ]
 
@@ -192,54 +193,30 @@ class Dependency:
         return is_known, self.determined[position]
 
 
-@dataclass(frozen=True)
-class KnownCombinations:
-    """Columns whose values only come together as in real rows.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    indexes : tuple of ValueIndex
-    known_keys : ndarray of shape (m,), int64
-        Combinations that real rows have, sorted.
+def known_combinations(rows: pd.DataFrame, columns: tuple[str, ...]) -> Rule:
+    """Return the rule that the values of columns only come together as in real rows.
 
     Examples
     --------
     >>> rows = pd.DataFrame({"city": ["Bonn", "Lyon"], "country": ["DE", "FR"]})
-    >>> relation = KnownCombinations.learn(rows, ("city", "country"))
+    >>> relation = known_combinations(rows, ("city", "country"))
+    >>> relation.text
+    '{city, country} as in real rows'
     >>> relation.breaks(rows.assign(country=["DE", "DE"])).tolist()
     [False, True]
     """
+    indexes = tuple(ValueIndex.learn(rows[name]) for name in columns)
+    known_keys = np.unique(_joint_codes(rows, columns, indexes))
 
-    columns: tuple[str, ...]
-    indexes: tuple[ValueIndex, ...] = field(repr=False)
-    known_keys: np.ndarray = field(repr=False, compare=False)
-    kind: Literal["combinations"] = "combinations"
-    evidence: float = np.inf
+    def evaluate(made: pd.DataFrame) -> Truth:
+        is_known = np.isin(_joint_codes(made, columns, indexes), known_keys)
+        return Truth(is_true=is_known, is_false=~is_known)
 
-    @classmethod
-    def learn(
-        cls,
-        rows: pd.DataFrame,
-        columns: tuple[str, ...],
-    ) -> KnownCombinations:
-        """Learn the combinations from real rows."""
-        indexes = tuple(ValueIndex.learn(rows[name]) for name in columns)
-        keys = _joint_codes(rows, columns, indexes)
-        return cls(columns, indexes, known_keys=np.unique(keys))
-
-    @property
-    def text(self) -> str:
-        """The relation in words."""
-        return f"{{{_quote_names(self.columns)}}} as in real rows"
-
-    def breaks(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return which rows combine values that no real row does, ``(n,)`` bool."""
-        keys = _joint_codes(rows, self.columns, self.indexes)
-        return ~np.isin(keys, self.known_keys)
+    text = f"{{{_quote_names(columns)}}} as in real rows"
+    return Rule("combinations", Condition(text, columns, evaluate))
 
 
-Relation = Rule | Dependency | KnownCombinations
+Relation = Rule | Dependency
 
 
 def reach_columns(

@@ -17,7 +17,6 @@ The searches: :mod:`~amlb_ext.relations.number_rules` (sums, multiples, orders a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -108,9 +107,12 @@ def mine_relations(
     forms = tuple(learn_forms(rows))
     if len(rows) < LEAST_ROWS:
         return MinedRelations(len(rows), forms=forms)
+    by_kind: dict[str, list[Relation]] = {}
+    for relation in _mine_all(MiningTable(rows, seed, least_evidence)):
+        by_kind.setdefault(relation.kind, []).append(relation)
     relations: list[Relation] = []
     left_out = {}
-    for kind, candidates in _mine_kinds(rows, least_evidence, seed).items():
+    for kind, candidates in by_kind.items():
         # the sort is stable: of equal evidence, the order of the table's columns counts
         ranked = sorted(candidates, key=lambda relation: -relation.evidence)
         relations += ranked[:MOST_OF_A_KIND]
@@ -124,17 +126,12 @@ def mine_relations(
     )
 
 
-def _mine_kinds(
-    rows: pd.DataFrame,
-    least_evidence: float,
-    seed: int,
-) -> dict[str, Sequence[Relation]]:
-    """Return the relations of each kind, in the order in which they are listed."""
-    table = MiningTable.from_rows(rows, seed)
-    one_hot = list(mine_one_hot(table, least_evidence))
+def _mine_all(table: MiningTable) -> list[Relation]:
+    """Return all relations, kind by kind in the order in which they are listed."""
+    one_hot = list(mine_one_hot(table))
     groups = [set(rule.columns) for rule in one_hot]
     dependencies = []
-    for dependency in mine_dependencies(table, least_evidence):
+    for dependency in mine_dependencies(table):
         # of three columns of which one is 1, two give the third
         if not any(set(dependency.columns) <= group for group in groups):
             dependencies.append(dependency)
@@ -143,32 +140,31 @@ def _mine_kinds(
     for dependency in dependencies:
         for source in dependency.sources:
             settled.add((source, dependency.target))
-    implies, never = mine_value_rules(table, least_evidence, settled)
-    sums = list(mine_sums(table, least_evidence))
-    lines = list(mine_linear(table, least_evidence))
+    value_rules = mine_value_rules(table, settled)
+    sums = list(mine_sums(table))
+    lines = list(mine_linear(table))
     # the last of a group, and copies, are given by others
     given = {rule.columns[-1] for rule in one_hot}
     given |= {rule.columns[-1] for rule in sums if len(rule.columns) == 2}
-    equalities = list(mine_equalities(table, least_evidence, [*sums, *lines], given))
+    equalities = list(mine_equalities(table, [*sums, *lines], given))
     known = {frozenset(rule.columns) for rule in [*sums, *equalities]}
-    products = mine_products(table, least_evidence, known, given)
-    totals = [rule for rule in equalities if rule.kind == "shares"]
+    products = mine_products(table, known, given)
     for rule in equalities:
         if isinstance(rule, Equation):
             given.add(rule.target)
-    bands = list(mine_bands(table, least_evidence, given))
-    return {
-        "one_hot": one_hot,
-        "sum": sums,
+    bands = list(mine_bands(table, given))
+    return [
+        *one_hot,
+        *sums,
         # before dependencies: a computed value may be one that was never seen
-        "linear": lines,
-        "equality": [rule for rule in equalities if rule.kind == "equality"],
-        "shares": [*totals, *bands],
-        "product": [rule for rule in products if rule.kind == "product"],
-        "quotient": [rule for rule in products if rule.kind == "quotient"],
-        "determines": dependencies,
-        "order": list(mine_orders(table, least_evidence)),
-        "exclusive": list(mine_exclusions(table, least_evidence)),
-        "implies": implies,
-        "never": never,
-    }
+        *lines,
+        # linear equalities, then constant sums, which are shares as bands are
+        *sorted(equalities, key=lambda rule: rule.kind),
+        *bands,
+        # products, then quotients
+        *sorted(products, key=lambda rule: rule.kind),
+        *dependencies,
+        *mine_orders(table),
+        *mine_exclusions(table),
+        *value_rules,
+    ]

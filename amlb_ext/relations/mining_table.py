@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -21,13 +21,19 @@ SCREENING_ROWS = 500
 LEAST_ROWS = 30
 
 
-@dataclass(frozen=True)
 class MiningTable:
     """A table, and what every search needs of it.
 
-    Attributes
+    Parameters
     ----------
     rows : DataFrame of shape (n, d)
+    seed : int
+        Of the sample and of the permutation.
+    least_evidence : float
+        Relations with less evidence are none.
+
+    Attributes
+    ----------
     sample : ndarray of int
         Positions of the rows on which all candidates are tried first, sorted.
     permutation : ndarray of shape (n,), int
@@ -36,22 +42,15 @@ class MiningTable:
         Whether each column holds numbers.
     """
 
-    rows: pd.DataFrame
-    sample: np.ndarray
-    permutation: np.ndarray
-    numeric: dict[str, bool]
-
-    @classmethod
-    def from_rows(cls, rows: pd.DataFrame, seed: int) -> MiningTable:
-        """Draw the sample and the permutation."""
+    def __init__(
+        self, rows: pd.DataFrame, seed: int = 0, least_evidence: float = 10.0
+    ) -> None:
+        self.rows = rows
+        self.least_evidence = least_evidence
         rng = np.random.default_rng([seed, len(rows)])
-        permutation = rng.permutation(len(rows))
-        return cls(
-            rows=rows,
-            sample=np.sort(permutation[:SCREENING_ROWS]),
-            permutation=permutation,
-            numeric=numeric_columns(rows),
-        )
+        self.permutation = rng.permutation(len(rows))
+        self.sample = np.sort(self.permutation[:SCREENING_ROWS])
+        self.numeric = numeric_columns(rows)
 
     @property
     def n_rows(self) -> int:
@@ -66,6 +65,12 @@ class MiningTable:
     def numbers(self, name: str) -> np.ndarray:
         """Return the numbers of a column, NaN where one is missing."""
         return read_numbers(self.rows, name)
+
+    def complete_numbers(self, *names: str) -> list[np.ndarray]:
+        """Return the numbers of columns in the rows that lack none of them."""
+        columns = [self.numbers(name) for name in names]
+        is_complete = ~np.isnan(columns).any(axis=0)
+        return [column[is_complete] for column in columns]
 
     @cached_property
     def n_values(self) -> pd.Series:
@@ -119,12 +124,7 @@ class MiningTable:
         condition = self.make_condition(text)
         return read_equation(Rule(kind, condition, float(evidence)), self.rows)
 
-    def with_evidence(
-        self,
-        rule: Rule,
-        target: str,
-        least_evidence: float,
-    ) -> Rule | None:
+    def with_evidence(self, rule: Rule, target: str) -> Rule | None:
         """Return a rule that holds in every row, with its evidence; None where that is too small.
 
         The evidence is how many rows break the rule when the target is permuted.
@@ -134,4 +134,6 @@ class MiningTable:
         permuted = self.rows[list(rule.columns)].copy()
         permuted[target] = permuted[target].to_numpy()[self.permutation]
         evidence = float(rule.breaks(permuted).sum())
-        return replace(rule, evidence=evidence) if evidence >= least_evidence else None
+        if evidence < self.least_evidence:
+            return None
+        return replace(rule, evidence=evidence)

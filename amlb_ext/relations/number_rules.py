@@ -11,7 +11,6 @@ more.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -31,10 +30,7 @@ SUMMAND_SHARE = 0.05
 # a <= b
 
 
-def mine_orders(
-    table: MiningTable,
-    least_evidence: float,
-) -> Iterator[Rule]:
+def mine_orders(table: MiningTable) -> Iterator[Rule]:
     """Find pairs of numbers of which one never exceeds the other."""
     names = table.numeric_names
     if len(names) < 2:
@@ -55,24 +51,14 @@ def mine_orders(
         candidates[i] = False
         for j in np.flatnonzero(candidates):
             upper = names[j]
-            rule = _verify_order(table, lower, upper, least_evidence=least_evidence)
+            rule = _verify_order(table, lower, upper)
             if rule is not None:
                 yield rule
 
 
-def _verify_order(
-    table: MiningTable,
-    lower: str,
-    upper: str,
-    *,
-    least_evidence: float,
-) -> Rule | None:
+def _verify_order(table: MiningTable, lower: str, upper: str) -> Rule | None:
     """Return the order where it holds in every row and could have failed."""
-    a = table.numbers(lower)
-    b = table.numbers(upper)
-    is_missing = np.isnan(a) | np.isnan(b)
-    a = a[~is_missing]
-    b = b[~is_missing]
+    a, b = table.complete_numbers(lower, upper)
     if len(a) < LEAST_ROWS or (a > b).any():
         return None
     # equal columns are found as a sum with one summand
@@ -81,7 +67,7 @@ def _verify_order(
     # how many of n rows have a > b when both are drawn independently
     n_below = np.searchsorted(np.sort(b), a, side="left")
     evidence = float(n_below.sum() / len(b))
-    if evidence < least_evidence:
+    if evidence < table.least_evidence:
         return None
     is_strict = (a < b).all()
     symbol = "<" if is_strict else "<="
@@ -96,14 +82,14 @@ def _verify_order(
 SumCandidate = tuple[tuple[str, ...], str]
 
 
-def mine_sums(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
+def mine_sums(table: MiningTable) -> Iterator[Rule]:
     """Find numbers that are the sum of two others, or equal to another one."""
     screened = table.complete_sample(table.varied_names())
     n_rows, n_columns = screened.shape
     if n_columns < 2 or not n_rows:
         return
     for summands, total in _sum_candidates(screened):
-        rule = _verify_sum(table, summands, total, least_evidence=least_evidence)
+        rule = _verify_sum(table, summands, total)
         if rule is not None:
             yield rule
 
@@ -145,21 +131,10 @@ def _sum_candidates(screened: pd.DataFrame) -> Iterator[SumCandidate]:
                     yield summands, names[k]
 
 
-def _verify_sum(
-    table: MiningTable,
-    names: tuple[str, ...],
-    total: str,
-    *,
-    least_evidence: float,
-) -> Rule | None:
+def _verify_sum(table: MiningTable, names: tuple[str, ...], total: str) -> Rule | None:
     """Return the sum where it holds in every row and could have failed."""
-    columns = [table.numbers(name) for name in names]
+    *columns, values = table.complete_numbers(*names, total)
     summands = np.column_stack(columns)
-    values = table.numbers(total)
-    is_missing = np.isnan(summands).any(axis=1)
-    is_missing |= np.isnan(values)
-    summands = summands[~is_missing]
-    values = values[~is_missing]
     if len(values) < LEAST_ROWS:
         return None
     share_at_work = (summands != 0).mean(axis=0)
@@ -171,7 +146,7 @@ def _verify_sum(
     if (difference > tolerance_at(larger)).any():
         return None
     evidence = _count_changed(values)
-    if evidence < least_evidence:
+    if evidence < table.least_evidence:
         return None
     left = " + ".join(quote_name(name) for name in names)
     right = quote_name(total)
@@ -194,10 +169,7 @@ def is_nearly_constant(numbers: np.ndarray) -> bool:
 # a == 0 or b == 0
 
 
-def mine_exclusions(
-    table: MiningTable,
-    least_evidence: float,
-) -> Iterator[Rule]:
+def mine_exclusions(table: MiningTable) -> Iterator[Rule]:
     """Find two numbers of which one always has its most frequent value, as gains and losses."""
     # conditions that a number has its frequent value, and the rows with another one
     tests = []
@@ -221,7 +193,7 @@ def mine_exclusions(
     expected_both_off = np.outer(n_off, n_off) / table.n_rows
     for i, j in combinations(range(len(tests)), 2):
         evidence = expected_both_off[i, j]
-        if n_both_off[i, j] == 0 and evidence >= least_evidence:
+        if n_both_off[i, j] == 0 and evidence >= table.least_evidence:
             text = f"{tests[i]} or {tests[j]}"
             yield table.make_rule("exclusive", text, evidence)
 
@@ -238,15 +210,11 @@ CORRELATION_ERROR = 1e-12
 MOST_DIGITS = 12
 
 
-@dataclass(frozen=True)
-class _Line:
-    slope: float
-    intercept: float
-    #: By how much a target may miss the line.
-    room: float
+#: Slope, intercept, and by how much a target may miss the line.
+Line = tuple[float, float, float]
 
 
-def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
+def mine_linear(table: MiningTable) -> Iterator[Rule]:
     """Find pairs of numbers that lie on a line in every row.
 
     Of several columns on one line each is tied to one other: what follows from those is not said
@@ -257,7 +225,7 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
     >>> import pandas as pd
     >>> celsius = np.random.default_rng(0).normal(15, 8, 100).round(1)
     >>> rows = pd.DataFrame({"celsius": celsius, "fahrenheit": (1.8 * celsius + 32).round(2)})
-    >>> [rule] = mine_linear(MiningTable.from_rows(rows, 0), 10)
+    >>> [rule] = mine_linear(MiningTable(rows))
     >>> rule.text
     'fahrenheit == 1.8 * celsius + 32'
     """
@@ -275,13 +243,8 @@ def mine_linear(table: MiningTable, least_evidence: float) -> Iterator[Rule]:
         source, target = i, j
         if table.n_values[names[j]] > table.n_values[names[i]]:
             source, target = j, i
-        rule = _verify_line(
-            table,
-            names[source],
-            names[target],
-            room=float(rooms[target]),
-            least_evidence=least_evidence,
-        )
+        room = float(rooms[target])
+        rule = _verify_line(table, names[source], names[target], room=room)
         if rule is not None:
             tied[tied == tied[j]] = tied[i]
             yield rule
@@ -315,31 +278,20 @@ def _correlated_pairs(numbers: np.ndarray, rooms: np.ndarray) -> list[tuple[int,
 
 
 def _verify_line(
-    table: MiningTable,
-    source: str,
-    target: str,
-    *,
-    room: float,
-    least_evidence: float,
+    table: MiningTable, source: str, target: str, *, room: float
 ) -> Rule | None:
     """Return the rule where it holds in every row and could have failed.
 
     ``room`` is by how much the rounded target may miss the line.
     """
-    x = table.numbers(source)
-    y = table.numbers(target)
-    is_known = ~(np.isnan(x) | np.isnan(y))
-    known_x = x[is_known]
-    known_y = y[is_known]
-    if len(known_y) < LEAST_ROWS:
+    x, y = table.complete_numbers(source, target)
+    if len(y) < LEAST_ROWS or (np.abs(x - y) <= tolerance_at(y)).all():
         return None
-    if (np.abs(known_x - known_y) <= tolerance_at(known_y)).all():
-        return None
-    line = _fit_line(known_x, known_y, room)
+    line = _fit_line(x, y, room)
     if line is None:
         return None
-    evidence = _count_changed(known_y)
-    if evidence < least_evidence:
+    evidence = _count_changed(y)
+    if evidence < table.least_evidence:
         return None
     rule = table.make_rule("linear", _write_line(line, source, target), evidence)
     # the rule as it is written, with its rounded slope, is what made rows must keep
@@ -348,7 +300,7 @@ def _verify_line(
     return rule
 
 
-def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
+def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> Line | None:
     """Return the line of the shortest numbers on which all rows lie, up to rounding."""
     with np.errstate(all="ignore"):
         centred = x - x.mean()
@@ -365,7 +317,7 @@ def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> _Line | None:
             slope = float(f"{least_squares:.{digits}e}")
             intercept = fit_constant(y - slope * x, room + tolerance_at(y))
             if intercept is not None:
-                return _Line(slope=slope, intercept=intercept, room=room)
+                return slope, intercept, room
     return None
 
 
@@ -383,14 +335,20 @@ def fit_constant(rest: np.ndarray, room: np.ndarray) -> float | None:
     return None
 
 
-def _write_line(line: _Line, source: str, target: str) -> str:
+def _write_line(line: Line, source: str, target: str) -> str:
     """Return the rule in the language of relations."""
+    slope, intercept, room = line
     number = quote_name(source)
-    if line.slope != 1:
-        number = f"{quote_value(line.slope)} * {number}"
-    if line.intercept:
-        sign = "+" if line.intercept > 0 else "-"
-        number += f" {sign} {quote_value(abs(line.intercept))}"
-    if not line.room:
-        return f"{quote_name(target)} == {number}"
-    return f"{quote_name(target)} == {number} within {quote_value(line.room)}"
+    if slope != 1:
+        number = f"{quote_value(slope)} * {number}"
+    text = write_formula(target, number, intercept)
+    return f"{text} within {quote_value(room)}" if room else text
+
+
+def write_formula(target: str, written: str, constant: float) -> str:
+    """Return the rule that a column is what is written, and a constant more."""
+    text = f"{quote_name(target)} == {written}"
+    if constant:
+        sign = "+" if constant > 0 else "-"
+        text += f" {sign} {quote_value(abs(constant))}"
+    return text

@@ -37,7 +37,6 @@ Candidate = tuple[int, int, int]
 
 def mine_products(
     table: MiningTable,
-    least_evidence: float,
     known: Collection[frozenset[str]],
     left_out: Collection[str],
 ) -> list[Rule]:
@@ -49,7 +48,6 @@ def mine_products(
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     known : collection of frozenset of str
         Sets of columns of which an equality is known.
     left_out : collection of str
@@ -62,7 +60,7 @@ def mine_products(
     >>> rows = pd.DataFrame({"quantity": rng.integers(1, 90, 200) * 1.0})
     >>> rows["price"] = rng.gamma(2, 20, 200).round(2)
     >>> rows["total"] = rows["quantity"] * rows["price"]
-    >>> [rule] = mine_products(MiningTable.from_rows(rows, 0), 10, [], [])
+    >>> [rule] = mine_products(MiningTable(rows), [], [])
     >>> rule.text
     'total == quantity * price'
     """
@@ -78,16 +76,11 @@ def mine_products(
     kinds: tuple[Kind, ...] = ("product", "quotient")
     for kind in kinds:
         for i, j, k in _candidates(numbers, halves, is_spread, kind):
-            columns = frozenset((names[i], names[j], names[k]))
+            named = (names[i], names[j], names[k])
+            columns = frozenset(named)
             if columns in known:
                 continue
-            found = _verify(
-                table,
-                (names[i], names[j], names[k]),
-                kind=kind,
-                half=float(halves[k]),
-                least_evidence=least_evidence,
-            )
+            found = _verify(table, named, kind=kind, half=float(halves[k]))
             if found is None:
                 continue
             if columns not in closest or found[1] < closest[columns][1]:
@@ -172,12 +165,7 @@ def _meeting_pairs(
 
 
 def _verify(
-    table: MiningTable,
-    names: tuple[str, str, str],
-    *,
-    kind: Kind,
-    half: float,
-    least_evidence: float,
+    table: MiningTable, names: tuple[str, str, str], *, kind: Kind, half: float
 ) -> tuple[Rule, float] | None:
     """Return the equality where it holds in every row and could have failed, and its room."""
     first, second, result = names
@@ -202,7 +190,7 @@ def _verify(
         if room > MOST_ROUNDING:
             return None
         rule = table.make_rule(kind, text + within, 0.0)
-    found = table.with_evidence(rule, result, least_evidence)
+    found = table.with_evidence(rule, result)
     # what hardly any other result would break is held by its room, not by the columns
     if found is None or found.evidence < len(results) / 2:
         return None

@@ -24,7 +24,6 @@ PAIR_VALUES, PAIR_COLUMNS = 60, 64
 ROWS_PER_KEY = 3
 
 
-@dataclass(frozen=True)
 class _CodedTable:
     """A table's values as codes.
 
@@ -35,29 +34,18 @@ class _CodedTable:
         How many values each column takes.
     """
 
-    table: MiningTable
-    names: list[str]
-    codes: np.ndarray
-    n_values: np.ndarray
-
-    @classmethod
-    def from_table(cls, table: MiningTable) -> _CodedTable:
-        names = list(table.rows)
-        shape = (table.n_rows, len(names))
+    def __init__(self, table: MiningTable) -> None:
+        self.table = table
+        self.names = list(table.rows)
+        shape = (table.n_rows, len(self.names))
         # filled column by column: a list of all columns would take the memory twice
-        codes = np.empty(shape, dtype=np.int32, order="F")
-        for position, name in enumerate(names):
+        self.codes = np.empty(shape, dtype=np.int32, order="F")
+        for position, name in enumerate(self.names):
             # a missing value has a code like any other
             column_codes, _ = pd.factorize(table.rows[name], use_na_sentinel=False)
-            codes[:, position] = column_codes
+            self.codes[:, position] = column_codes
         # codes count from zero, without gaps
-        n_values = codes.max(axis=0) + 1
-        return cls(
-            table=table,
-            names=names,
-            codes=codes,
-            n_values=n_values,
-        )
+        self.n_values = self.codes.max(axis=0) + 1
 
     def takes_few(self, most_values: int) -> np.ndarray:
         """Return which columns vary, and take no more values than this, ``(d,)`` bool."""
@@ -112,9 +100,9 @@ def _first_with_same_key(key: np.ndarray) -> np.ndarray:
     return first[inverse]
 
 
-def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Dependency]:
+def mine_dependencies(table: MiningTable) -> list[Dependency]:
     """Find columns that another one determines, then those that two others determine."""
-    coded = _CodedTable.from_table(table)
+    coded = _CodedTable(table)
     # columns with more values than this are nearly keys
     most_key_values = table.n_rows / ROWS_PER_KEY
     dependencies = []
@@ -129,7 +117,7 @@ def mine_dependencies(table: MiningTable, least_evidence: float) -> list[Depende
             # a permuted column has nothing to do with the others any more
             permuted = coded.codes[table.permutation, j]
             evidence = _broken_when_permuted(key, permuted)
-            if evidence < least_evidence:
+            if evidence < table.least_evidence:
                 continue
             kept.append(j)
             dependency = Dependency.learn(
@@ -222,52 +210,58 @@ class _FrequentValue:
         return write_equality(self.column, self.value)
 
 
-def mine_value_rules(
-    table: MiningTable,
-    least_evidence: float,
-    settled: ColumnPairs,
-) -> tuple[list[Rule], list[Rule]]:
+def mine_value_rules(table: MiningTable, settled: ColumnPairs) -> list[Rule]:
     """Find implications between frequent values, and values that never meet.
 
     Parameters
     ----------
     table : MiningTable
-    least_evidence : float
     settled : collection of (str, str)
         Sources and targets of dependencies, about which no value needs a rule of its own.
 
     Returns
     -------
-    implies, never : list of Rule
+    list of Rule
+        Implications first.
     """
-    search = _Search(table, least_evidence)
+    values = _frequent_values(table)
+    # of values i and j, the number of rows with both: (m, m)
+    n_together = _count_together(table, values)
+    counts = np.array([value.count for value in values], dtype=float)
+    columns = np.array([value.column for value in values], dtype=object)
+    share_without = 1 - counts / table.n_rows
+
+    def with_evidence(i: int, holds: np.ndarray, evidence: np.ndarray) -> list[int]:
+        """Return the values of other columns for which a rule holds with enough evidence."""
+        is_other_column = columns != columns[i]
+        could_fail = evidence >= table.least_evidence
+        return list(np.flatnonzero(holds & is_other_column & could_fail).tolist())
+
     has_missing = table.rows.isna().any()
-    implies: list[Rule] = []
-    never: list[Rule] = []
+    rules = []
     # a premise, by its position, and the column about which an implication says all
     implied: set[tuple[int, str]] = set()
-    for i, premise in enumerate(search.values):
-        expected_exceptions = premise.count * search.share_without
+    for i, premise in enumerate(values):
+        expected_exceptions = premise.count * share_without
         # what every row with the premise has
-        always = search.n_together[i] == premise.count
-        for j in search.with_evidence(i, always, expected_exceptions):
-            conclusion = search.values[j]
+        always = n_together[i] == premise.count
+        for j in with_evidence(i, always, expected_exceptions):
+            conclusion = values[j]
             if (premise.column, conclusion.column) in settled:
                 continue
             text = f"{premise.test} implies {conclusion.test}"
             if has_missing[conclusion.column] and conclusion.value is not None:
                 # a missing value would make the conclusion unknown, which breaks nothing
                 text += f" and {quote_name(conclusion.column)} != missing"
-            rule = table.make_rule("implies", text, expected_exceptions[j])
-            implies.append(rule)
+            rules.append(table.make_rule("implies", text, expected_exceptions[j]))
             implied.add((i, conclusion.column))
-    for i, first in enumerate(search.values):
-        expected_together = first.count * search.counts / table.n_rows
-        never_together = search.n_together[i] == 0
+    for i, first in enumerate(values):
+        expected_together = first.count * counts / table.n_rows
+        never_together = n_together[i] == 0
         # each pair once
         never_together[: i + 1] = False
-        for j in search.with_evidence(i, never_together, expected_together):
-            second = search.values[j]
+        for j in with_evidence(i, never_together, expected_together):
+            second = values[j]
             # where one value implies another of that column, it meets none of the rest
             if (i, second.column) in implied or (j, first.column) in implied:
                 continue
@@ -275,32 +269,8 @@ def mine_value_rules(
             if pair in settled or pair[::-1] in settled:
                 continue
             text = f"not ({first.test} and {second.test})"
-            rule = table.make_rule("never", text, expected_together[j])
-            never.append(rule)
-    return implies, never
-
-
-class _Search:
-    """Which frequent values there are, and how often they meet."""
-
-    def __init__(self, table: MiningTable, least_evidence: float) -> None:
-        self.least_evidence = least_evidence
-        self.values = _frequent_values(table)
-        # of values i and j, the number of rows with both: (m, m)
-        self.n_together = _count_together(table, self.values)
-        counts = [value.count for value in self.values]
-        self.counts = np.array(counts, dtype=float)
-        self.share_without = 1 - self.counts / table.n_rows
-        columns = [value.column for value in self.values]
-        self.columns = np.array(columns, dtype=object)
-
-    def with_evidence(
-        self, i: int, holds: np.ndarray, evidence: np.ndarray
-    ) -> list[int]:
-        """Return the values of other columns for which a rule holds with enough evidence."""
-        is_other_column = self.columns != self.columns[i]
-        could_fail = evidence >= self.least_evidence
-        return list(np.flatnonzero(holds & is_other_column & could_fail).tolist())
+            rules.append(table.make_rule("never", text, expected_together[j]))
+    return rules
 
 
 def _frequent_values(table: MiningTable) -> list[_FrequentValue]:

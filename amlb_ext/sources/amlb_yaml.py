@@ -22,8 +22,8 @@ from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
-from amlb_ext.core.task import Fold, Kind, Origin, Task
-from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.core.task import Kind, Origin, Task
+from amlb_ext.sources.base import Source, TaskRef, choose_names
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import table_to_task
@@ -64,15 +64,10 @@ class AmlbSource(Source):
                 suggest_nearest(base, self.suggestions(options)),
             )
         entries = list(read_definition(path))
-        if only:
-            names = [name for name, _ in entries]
-            wanted = only.lower()
-            entries = [entry for entry in entries if entry[0].lower() == wanted]
-            if not entries:
-                raise SourceError(
-                    f"{path.name} has no task {only!r}", suggest_nearest(only, names)
-                )
+        names = choose_names([name for name, _ in entries], only, path.name)
         for name, entry in entries:
+            if name not in names:
+                continue
             task_spec = f"{base}#{name}"
             load = partial(
                 load_entry,
@@ -140,13 +135,12 @@ def load_entry(
     _check_kind(name, kind)
     place = Place(name, path.parent, resolve_directories(options), options)
     files = find_files(dataset, place)
-    folds: tuple[Fold, ...] = ()
     notes: tuple[str, ...] = ()
     if isinstance(files, Path):
         table = read_table(files, csv_format(options))
         ids = {"file": _file_identity(files)}
     else:
-        table, folds, ids = _read_folds(files[:max_folds], csv_format(options))
+        table, ids = _read_folds(files[:max_folds], csv_format(options))
         if max_folds is not None and max_folds > len(files):
             notes = (
                 f"the definition asks for {max_folds} folds, its files hold {len(files)}",
@@ -156,7 +150,6 @@ def load_entry(
         name=name,
         target=None if target is None else str(target),
         kind=kind,
-        folds=folds,
         origin=Origin(spec, ids),
         notes=notes,
         options=options,
@@ -165,8 +158,8 @@ def load_entry(
 
 def _read_folds(
     pairs: Sequence[tuple[Path, Path]], how: CsvFormat
-) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
-    """Return one table of all files, its folds, and what identifies the files."""
+) -> tuple[Table, dict[str, str]]:
+    """Return one table of all files, and what identifies the files."""
     # A file may serve several folds, and is read once.
     tables: dict[Path, Table] = {}
     ids: dict[str, str] = {}
@@ -176,8 +169,7 @@ def _read_folds(
                 tables[file] = read_table(file, how)
             ids[f"{part}_{fold}"] = _file_identity(file)
     table_pairs = [(tables[train], tables[test]) for train, test in pairs]
-    table, folds = join_folds(table_pairs)
-    return table, folds, ids
+    return join_folds(table_pairs), ids
 
 
 def _file_identity(file: Path) -> str:

@@ -73,10 +73,10 @@ def read_arff(path: Path) -> Table:
     """
     import arff
 
-    lines = _CheckedLines(path.name)
+    date_positions: set[int] = set()
     try:
         with path.open(encoding="utf-8-sig") as file:
-            decoded = _decode(lines.check(file))
+            decoded = _decode(_check_lines(file, path.name, date_positions))
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except OSError as error:
@@ -87,7 +87,7 @@ def read_arff(path: Path) -> Table:
         raise _invalid_file(path.name, problem) from None
     except (ValueError, IndexError, OverflowError) as error:
         raise _invalid_file(path.name, str(error)) from None
-    return _to_table(path.name, decoded, lines.date_positions)
+    return _to_table(path.name, decoded, date_positions)
 
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
@@ -144,66 +144,51 @@ def _parse_token(token: str | int) -> float | int | Decimal:
     return parse_number(token) if isinstance(token, str) else float(token)
 
 
-class _CheckedLines:
-    """The lines of a file for liac-arff: DATE attributes as STRING, dangerous lines refused.
+def _check_lines(
+    lines: Iterable[str], file_name: str, date_positions: set[int]
+) -> Iterator[str]:
+    """Yield lines for liac-arff: DATE attributes as STRING, dangerous lines refused.
 
     Two things would keep liac-arff busy for ever. Its pattern of ``{a,b}`` tries every way to cut
     a malformed one, and sparse rows are written out with all that they leave out.
 
-    Attributes
+    Parameters
     ----------
+    lines : iterable of str
+    file_name : str
     date_positions : set of int
-        Positions of the DATE attributes; known once the header was read.
+        Is given the positions of the DATE attributes while the header is read.
+
+    Raises
+    ------
+    SourceError
     """
-
-    def __init__(self, file_name: str) -> None:
-        self.date_positions: set[int] = set()
-        self._file_name = file_name
-        self._attributes = 0
-        self._sparse_rows = 0
-
-    def check(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines.
-
-        Raises
-        ------
-        SourceError
-        """
-        is_header = True
-        for number, line in enumerate(lines, start=1):
-            checked = line
-            if not is_header:
-                # A row in braces lists positions and values, and leaves out zeros.
-                if line.lstrip().startswith("{"):
-                    self._count_sparse_row()
-            elif _DATA_LINE.match(line):
-                is_header = False
-            elif _ATTRIBUTE_LINE.match(line):
-                checked = self._check_declaration(line, number)
-            yield checked
-
-    def _check_declaration(self, line: str, number: int) -> str:
-        declaration = _DECLARATION.match(line.rstrip())
-        position = self._attributes
-        self._attributes += 1
-        # liac-arff knows no dates; a DATE attribute has the format of its dates behind it.
-        if declaration and _DATE.fullmatch(declaration[2]):
-            self.date_positions.add(position)
-            return declaration[1] + "STRING"
-        if _is_malformed(declaration, line):
-            raise _invalid_file(
-                self._file_name,
-                f"the list of categories in line {number} is malformed",
-            )
-        return line
-
-    def _count_sparse_row(self) -> None:
-        self._sparse_rows += 1
-        if self._sparse_rows * self._attributes > MAX_CELLS:
-            raise SourceError(
-                f"{self._file_name} has sparse rows that stand for more than {MAX_CELLS:,} values",
-                "leave out columns or rows",
-            )
+    n_attributes = n_sparse_rows = 0
+    is_header = True
+    for number, line in enumerate(lines, start=1):
+        checked = line
+        if not is_header:
+            # A row in braces lists positions and values, and leaves out zeros.
+            n_sparse_rows += line.lstrip().startswith("{")
+            if n_sparse_rows * n_attributes > MAX_CELLS:
+                raise SourceError(
+                    f"{file_name} has sparse rows that stand for more than {MAX_CELLS:,} values",
+                    "leave out columns or rows",
+                )
+        elif _DATA_LINE.match(line):
+            is_header = False
+        elif _ATTRIBUTE_LINE.match(line):
+            declaration = _DECLARATION.match(line.rstrip())
+            # liac-arff knows no dates; a DATE attribute has the format of its dates behind it.
+            if declaration and _DATE.fullmatch(declaration[2]):
+                date_positions.add(n_attributes)
+                checked = declaration[1] + "STRING"
+            elif _is_malformed(declaration, line):
+                raise _invalid_file(
+                    file_name, f"the list of categories in line {number} is malformed"
+                )
+            n_attributes += 1
+        yield checked
 
 
 def _is_malformed(declaration: re.Match[str] | None, line: str) -> bool:

@@ -72,10 +72,24 @@ class Source(ABC):
 
 
 class Collection(Source):
-    """Tasks that have names: all of them by the word ``name``, one by ``name/TASK``.
+    """Tasks that have names: all of them by a word, one by ``WORD/TASK``.
 
     A subclass says which there are, and reads one.
+
+    Attributes
+    ----------
+    word : str
+        The name of the source where it is no other.
+    title : str
+        The collection, as errors name it; its word where it has no other name.
     """
+
+    word: str = ""
+    title: str = ""
+
+    def __init__(self) -> None:
+        self.word = self.word or self.name
+        self.title = self.title or self.word
 
     @abstractmethod
     def task_names(self) -> Sequence[str]:
@@ -97,7 +111,7 @@ class Collection(Source):
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec is the collection's word, or one of its tasks."""
-        return spec == self.name or spec.startswith(f"{self.name}/")
+        return spec == self.word or spec.startswith(f"{self.word}/")
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the named task, or all that are offered."""
@@ -105,16 +119,32 @@ class Collection(Source):
         wanted = spec.partition("/")[2]
         if wanted and wanted not in names:
             raise SourceError(
-                f"{self.name} has no task {wanted!r}", suggest_nearest(wanted, names)
+                f"{self.title} has no task {wanted!r}", suggest_nearest(wanted, names)
             )
         chosen = [wanted] if wanted else filter(self.is_offered, names)
         for name in chosen:
             load = partial(self.load, name, options)
-            yield TaskRef(name, f"{self.name}/{name}", load)
+            yield TaskRef(name, f"{self.word}/{name}", load)
 
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return the word for all tasks, and each of them."""
-        return [self.name, *(f"{self.name}/{name}" for name in self.task_names())]
+        return [self.word, *(f"{self.word}/{name}" for name in self.task_names())]
+
+
+def choose_names(names: Sequence[str], wanted: str, definition: str) -> list[str]:
+    """Return the task of a definition that is wanted, in whatever case; all where none is.
+
+    Raises
+    ------
+    SourceError
+        There is no such task.
+    """
+    chosen = [name for name in names if not wanted or name.lower() == wanted.lower()]
+    if wanted and not chosen:
+        raise SourceError(
+            f"{definition} has no task {wanted!r}", suggest_nearest(wanted, names)
+        )
+    return chosen
 
 
 def cache_folder(options: SourceConfig, *parts: str) -> Path:

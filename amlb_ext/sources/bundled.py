@@ -8,14 +8,10 @@ offered, and ``diabetes_gaps`` still has missing values and categories.
 
 from __future__ import annotations
 
-import gzip
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations_with_replacement
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -25,12 +21,12 @@ from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Kind, Origin, Task
-from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.files import table_to_task
+from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
-from amlb_ext.tasks import TASKS, WeirdTask, draw_fold, find_task
+from amlb_ext.tasks import TASKS, draw_fold, find_task
 from amlb_ext.tasks.record import TARGET
 
 
@@ -55,60 +51,53 @@ class BundledSource(Collection):
         return BUNDLES[name].is_installed
 
     def load(self, name: str, options: SourceConfig) -> Task:
-        """Read a bundled task; see :func:`load_bundled`."""
-        return load_bundled(name, options)
+        """Read a bundled task; ``options.read_as`` is used.
 
+        Parameters
+        ----------
+        name : str
+            A key of :data:`~amlb_ext.sources.bundles.BUNDLES`.
+        options : SourceConfig
 
-def load_bundled(name: str, options: SourceConfig | None = None) -> Task:
-    """Read a bundled task.
+        Returns
+        -------
+        Task
+            Without folds.
 
-    Parameters
-    ----------
-    name : str
-        A key of :data:`~amlb_ext.sources.bundles.BUNDLES`.
-    options : SourceConfig, optional
-        ``read_as`` is used.
+        Raises
+        ------
+        SourceError
+            When scikit-learn was installed without the file.
 
-    Returns
-    -------
-    Task
-        Without folds.
-
-    Raises
-    ------
-    SourceError
-        When scikit-learn was installed without the file.
-
-    Examples
-    --------
-    >>> load_bundled("digits").features.shape
-    (1797, 64)
-    """
-    bundle = BUNDLES[name]
-    if not bundle.is_installed:
-        raise SourceError(
-            f"this installation of scikit-learn lacks the data of {name!r}",
-            "install scikit-learn from its wheel (pip install scikit-learn), or use "
-            "bundled/diabetes_gaps",
+        Examples
+        --------
+        >>> BundledSource().load("digits", SourceConfig()).features.shape
+        (1797, 64)
+        """
+        bundle = BUNDLES[name]
+        if not bundle.is_installed:
+            raise SourceError(
+                f"this installation of scikit-learn lacks the data of {name!r}",
+                "install scikit-learn from its wheel (pip install scikit-learn), or use "
+                "bundled/diabetes_gaps",
+            )
+        # a table that a loader or this module makes has no file, and so no checksum
+        ids = {}
+        if bundle.file_path is not None:
+            ids["sha256"] = sha256_file(bundle.file_path)
+        return table_to_task(
+            _READERS[name](),
+            name=name,
+            target=bundle.target,
+            kind=bundle.kind.value,
+            origin=Origin(
+                spec=f"bundled/{name}",
+                ids=ids,
+                licence=bundle.licence,
+                citation=bundle.citation,
+            ),
+            options=options,
         )
-    # a table that a loader or this module makes has no file, and so no checksum
-    ids = {}
-    if bundle.file_path is not None:
-        ids["sha256"] = sha256_file(bundle.file_path)
-    return table_to_task(
-        _READERS[name](),
-        name=name,
-        target=bundle.target,
-        kind=bundle.kind.value,
-        folds=(),
-        origin=Origin(
-            spec=f"bundled/{name}",
-            ids=ids,
-            licence=bundle.licence,
-            citation=bundle.citation,
-        ),
-        options=options,
-    )
 
 
 def _read_with_loader(loader: str, target: str) -> Table:
@@ -212,11 +201,7 @@ def _make_toy() -> Table:
 def _read_from_wheel(name: str, drop: tuple[str, ...] = ()) -> Table:
     path = BUNDLES[name].file_path
     assert path is not None, "is_installed is asked first"
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder) / path.name.removesuffix(".gz")
-        with gzip.open(path) as packed, plain.open("wb") as out:
-            shutil.copyfileobj(packed, out)
-        table = read_arff(plain)
+    table = read_table(path)
     return replace(table, frame=table.frame.drop(columns=list(drop)))
 
 
@@ -274,47 +259,41 @@ class WeirdSource(Collection):
         yield from super().refs(spec, options)
 
     def load(self, name: str, options: SourceConfig) -> Task:
-        """Draw a weird task; see :func:`load_weird`."""
-        return load_weird(TASKS[name], options)
+        """Draw a weird task.
 
+        Parameters
+        ----------
+        name : str
+        options : SourceConfig
 
-def load_weird(task: WeirdTask, options: SourceConfig | None = None) -> Task:
-    """Draw a weird task.
+        Returns
+        -------
+        Task
+            With two folds, drawn with seed 0. Unlabelled rows and raw texts are no part of a task.
 
-    Parameters
-    ----------
-    task : WeirdTask
-    options : SourceConfig, optional
-
-    Returns
-    -------
-    Task
-        With two folds, drawn with seed 0. Unlabelled rows and raw texts are no part of a task.
-
-    Examples
-    --------
-    >>> task = load_weird(TASKS["drop4_winners"])
-    >>> task.features.shape[1], len(task.folds), task.labels
-    (43, 2, ('c0_draw', 'c1_first', 'c2_second'))
-    """
-    pairs = []
-    for fold in range(FOLDS):
-        draw = draw_fold(task, fold)
-        categories = {TARGET: task.labels}
-        train = Table(f"{task.name}_train_{fold}", draw.train.frame, {}, categories)
-        test = Table(f"{task.name}_test_{fold}", draw.test.frame, {}, categories)
-        pairs.append((train, test))
-    table, folds = join_folds(pairs)
-    return table_to_task(
-        table,
-        name=task.name,
-        target=TARGET,
-        kind=Kind.MULTICLASS.value,
-        folds=folds,
-        origin=Origin(
-            spec=f"weird/{task.name}",
-            licence=task.licence,
-            citation=task.citation,
-        ),
-        options=options,
-    )
+        Examples
+        --------
+        >>> task = WeirdSource().load("drop4_winners", SourceConfig())
+        >>> task.features.shape[1], len(task.folds), task.labels
+        (43, 2, ('c0_draw', 'c1_first', 'c2_second'))
+        """
+        task = TASKS[name]
+        pairs = []
+        for fold in range(FOLDS):
+            draw = draw_fold(task, fold)
+            categories = {TARGET: task.labels}
+            train = Table(f"{name}_train_{fold}", draw.train.frame, {}, categories)
+            test = Table(f"{name}_test_{fold}", draw.test.frame, {}, categories)
+            pairs.append((train, test))
+        return table_to_task(
+            join_folds(pairs),
+            name=name,
+            target=TARGET,
+            kind=Kind.MULTICLASS.value,
+            origin=Origin(
+                spec=f"weird/{name}",
+                licence=task.licence,
+                citation=task.citation,
+            ),
+            options=options,
+        )

@@ -65,8 +65,6 @@ def read_macrodata() -> pd.DataFrame:
     return table[["item_id", "timestamp", "target"]]
 
 
-#: The source's name on the command line.
-SIMULATED = "bundled/series"
 #: How the simulated table is read.
 SIMULATED_ROLES = PanelRoles(
     series="item_id", time="timestamp", target="target", horizon=12, season=12

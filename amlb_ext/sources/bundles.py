@@ -13,7 +13,6 @@ from amlb_ext.core.unit import Kind
 
 _SKLEARN = "BSD-3-Clause, as distributed with scikit-learn"
 _UCI = "CC BY 4.0, from the UCI Machine Learning Repository"
-_LARS = "Efron, Hastie, Johnstone, Tibshirani: Least Angle Regression. Ann. Statist. 32(2), 2004"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,18 +55,18 @@ def _wheel_file(file: str) -> Path | None:
     return path if path.is_file() else None
 
 
-_TITANIC = "id_40945/data-v1-dl-16826755.arff.gz"
-_PENGUINS = "id_42585/data-v1-dl-21854866.arff.gz"
-_CPU = "id_561/data-v1-dl-52739.arff.gz"
+#: One table, as it is and in two other forms.
+_DIABETES = Bundle(
+    target="progression",
+    kind=Kind.REGRESSION,
+    licence=_SKLEARN,
+    citation="Efron, Hastie, Johnstone, Tibshirani: Least Angle Regression. Ann. Statist. 32(2), "
+    "2004",
+)
 
 #: All bundled tasks by name.
 BUNDLES: dict[str, Bundle] = {
-    "diabetes": Bundle(
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
+    "diabetes": _DIABETES,
     "breast_cancer": Bundle(
         target="diagnosis",
         kind=Kind.BINARY,
@@ -87,18 +86,8 @@ BUNDLES: dict[str, Bundle] = {
         licence=_UCI,
         citation="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
     ),
-    "diabetes_cubic": Bundle(
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
-    "diabetes_gaps": Bundle(
-        target="progression",
-        kind=Kind.REGRESSION,
-        licence=_SKLEARN,
-        citation=_LARS,
-    ),
+    "diabetes_cubic": _DIABETES,
+    "diabetes_gaps": _DIABETES,
     "toy": Bundle(
         target="y",
         kind=Kind.REGRESSION,
@@ -111,20 +100,20 @@ BUNDLES: dict[str, Bundle] = {
         kind=Kind.BINARY,
         licence="Public (OpenML data set 40945)",
         citation="Harrell, Cason: Titanic. OpenML data set 40945, version 1",
-        file=_TITANIC,
+        file="id_40945/data-v1-dl-16826755.arff.gz",
     ),
     "penguins": Bundle(
         target="species",
         kind=Kind.MULTICLASS,
         licence="CC0 (Palmer Station LTER), OpenML data set 42585",
         citation="Horst, Hill, Gorman: palmerpenguins. R package, 2020",
-        file=_PENGUINS,
+        file="id_42585/data-v1-dl-21854866.arff.gz",
     ),
     "cpu": Bundle(
         target="class",
         kind=Kind.REGRESSION,
         licence="Public (OpenML data set 561)",
         citation="Ein-Dor, Feldmesser: Computer Hardware. UCI, 1987",
-        file=_CPU,
+        file="id_561/data-v1-dl-52739.arff.gz",
     ),
 }

@@ -12,7 +12,7 @@ Data Foundry, https://github.com/TabArena/data-foundry, ``schema.py`` of release
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import NetworkError, SourceError, suggest_nearest
+from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
 from amlb_ext.core.task import Fold, Origin, Task
-from amlb_ext.sources.base import Source, TaskRef
+from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.table import Table, check_folds
 from amlb_ext.sources.typed_files import read_parquet
@@ -47,7 +47,7 @@ _KINDS = {
 }
 
 
-class DataFoundrySource(Source):
+class DataFoundrySource(Collection):
     """A container of Data Foundry, with its own splits, groups and times.
 
     Examples
@@ -57,38 +57,51 @@ class DataFoundrySource(Source):
     """
 
     name = "data_foundry"
+    word = "beyondarena"
+    title = "BeyondArena"
 
     def accepts(self, spec: str, options: SourceConfig) -> bool:
         """Whether the spec names BeyondArena, or a folder that is a container."""
-        if spec == "beyondarena" or spec.startswith("beyondarena/"):
-            return True
-        return Path(spec, _IDENTITY).is_file()
+        return super().accepts(spec, options) or Path(spec, _IDENTITY).is_file()
 
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the container, the named one of BeyondArena, or all of BeyondArena's."""
-        collection, _, wanted = spec.partition("/")
-        if collection != "beyondarena":
-            folder = Path(spec)
-            # the name of the folder is a number that nobody can read
-            name = _read_json(folder, _DATASET).get("unique_name", folder.name)
-            load = partial(load_container, folder, spec, options)
-            yield TaskRef(str(name), spec, load)
+        if super().accepts(spec, options):
+            yield from super().refs(spec, options)
             return
-        names = _beyond_arena().unique_names
-        if wanted and wanted not in names:
-            raise SourceError(
-                f"BeyondArena has no task {wanted!r}", suggest_nearest(wanted, names)
-            )
-        for name in [wanted] if wanted else names:
-            task_spec = f"beyondarena/{name}"
-            yield TaskRef(name, task_spec, partial(_load_named, name, options))
+        folder = Path(spec)
+        # the name of the folder is a number that nobody can read
+        name = _read_json(folder, _DATASET).get("unique_name", folder.name)
+        load = partial(load_container, folder, spec, options)
+        yield TaskRef(str(name), spec, load)
+
+    def task_names(self) -> Sequence[str]:
+        """Return the names of all containers of BeyondArena; nothing is downloaded."""
+        return list(_beyond_arena().unique_names)
+
+    def load(self, name: str, options: SourceConfig) -> Task:
+        """Download a container of BeyondArena, where the cache has none, and read it."""
+        from data_foundry.collections import resolve_cache_dir
+
+        collection = _beyond_arena()
+        spec = f"{self.word}/{name}"
+        cache = resolve_cache_dir(None, collection_name=collection.name)
+        try:
+            folder = collection.source.fetch(collection.find_entry(name), cache)
+        # the client raises errors of its own, of the network and of its files
+        except Exception as error:
+            first_line = (str(error).splitlines() or [type(error).__name__])[0]
+            raise NetworkError(
+                f"{spec} cannot be downloaded: {first_line}",
+                "try again where Hugging Face can be reached, or give the folder of a container",
+            ) from None
+        return load_container(Path(folder), spec, options)
 
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return ``beyondarena``, and its tasks where the package can name them."""
         if find_spec("data_foundry") is None:
-            return ["beyondarena"]
-        names = _beyond_arena().unique_names
-        return ["beyondarena", *(f"beyondarena/{name}" for name in names)]
+            return [self.word]
+        return super().suggestions(options)
 
 
 def load_container(
@@ -139,11 +152,10 @@ def load_container(
         "target": target,
     }
     task = table_to_task(
-        table,
+        replace(table, folds=folds),
         name=str(about.get("unique_name", folder.name)),
         target=target,
         kind=_KINDS[problem],
-        folds=folds,
         origin=Origin(
             spec=spec,
             ids=ids,
@@ -244,22 +256,3 @@ def _beyond_arena() -> Any:
     from data_foundry.collections import BEYOND_ARENA
 
     return BEYOND_ARENA
-
-
-def _load_named(name: str, options: SourceConfig) -> Task:
-    """Download a container of BeyondArena, where the cache has none, and read it."""
-    from data_foundry.collections import resolve_cache_dir
-
-    collection = _beyond_arena()
-    spec = f"beyondarena/{name}"
-    cache = resolve_cache_dir(None, collection_name=collection.name)
-    try:
-        folder = collection.source.fetch(collection.find_entry(name), cache)
-    # the client raises errors of its own, of the network and of its files
-    except Exception as error:
-        first_line = (str(error).splitlines() or [type(error).__name__])[0]
-        raise NetworkError(
-            f"{spec} cannot be downloaded: {first_line}",
-            "try again where Hugging Face can be reached, or give the folder of a container",
-        ) from None
-    return load_container(Path(folder), spec, options)

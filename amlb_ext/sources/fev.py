@@ -25,8 +25,13 @@ from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
 from amlb_ext.core.parquet import check_expansion
 from amlb_ext.core.yaml_reader import read_yaml
 from amlb_ext.sources.dataset_files import Place
-from amlb_ext.sources.panel import Gaps, PanelRoles
-from amlb_ext.sources.series_tasks import SeriesTable, SeriesTask, whole_number
+from amlb_ext.sources.panel import PanelRoles
+from amlb_ext.sources.series_tasks import (
+    SeriesReading,
+    SeriesTable,
+    SeriesTask,
+    whole_number,
+)
 
 #: Names that fev's settings had before.
 _OLD_NAMES = {
@@ -53,9 +58,7 @@ def fev_tasks(
     content: Mapping[str, Any],
     path: Path,
     options: SourceConfig,
-    *,
-    known: tuple[str, ...] = (),
-    gaps: Gaps = "refuse",
+    reading: SeriesReading,
 ) -> list[SeriesTask]:
     """Return the tasks of a definition of fev's.
 
@@ -65,10 +68,8 @@ def fev_tasks(
     path : Path
         Of the definition.
     options : SourceConfig
-    known : tuple of str
-        Columns known beforehand, beside those that the definition names.
-    gaps
-        As in :class:`~amlb_ext.sources.panel.PanelRoles`.
+    reading : SeriesReading
+        Columns known beforehand come beside those that the definition names.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def fev_tasks(
         if name.lower() in taken:
             name = f"{name}_{number}"
         taken.add(name.lower())
-        read = partial(_open_entry, name, entry, path, options, known=known, gaps=gaps)
+        read = partial(_open_entry, name, entry, path, options, reading)
         tasks.append(SeriesTask(name=name, source=f"{path.name}#{name}", open=read))
     return tasks
 
@@ -110,10 +111,9 @@ def _open_entry(
     entry: dict[str, Any],
     path: Path,
     options: SourceConfig,
-    *,
-    known: tuple[str, ...],
-    gaps: Gaps,
+    reading: SeriesReading,
 ) -> SeriesTable:
+    known = reading.columns
     where = f"{path.name}: task {name!r}"
     _check_entry(entry, where)
     roles = PanelRoles(
@@ -123,7 +123,7 @@ def _open_entry(
         horizon=whole_number(entry, "horizon", where),
         season=_optional_number(entry, "seasonality", where) or 1,
         known=tuple(dict.fromkeys((*_named_columns(entry, _KNOWN), *known))),
-        gaps=gaps,
+        gaps=reading.gaps,
     )
     origins = _optional_number(entry, "num_windows", where) or 1
     step = _optional_number(entry, "window_step_size", where)

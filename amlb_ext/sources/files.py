@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.core.tables import default_target, make_task
-from amlb_ext.core.task import Fold, Origin, Reading, TargetChoice, Task
+from amlb_ext.core.task import Origin, Reading, TargetChoice, Task
 from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
@@ -43,20 +44,20 @@ class FileSource(Source):
     def refs(self, spec: str, options: SourceConfig) -> Iterator[TaskRef]:
         """Yield the one task of the file, or one for each of ``options.targets``."""
         path = Path(spec).expanduser()
+        stem = table_stem(path.name)
+        load_all = partial(load_file, path, spec, options)
         if not options.targets:
-            yield TaskRef(
-                table_stem(path.name), spec, partial(load_file, path, spec, options)
-            )
+            yield TaskRef(stem, spec, lambda: load_all()[0])
             return
         # the file is read once, whichever target is loaded first
-        load_all = cache(partial(load_targets, path, spec, options))
+        load_once = cache(load_all)
         for number, target in enumerate(options.targets):
-            load = partial(lambda load, number: load()[number], load_all, number)
-            yield TaskRef(f"{table_stem(path.name)}_{target}", spec, load)
+            load = partial(lambda number: load_once()[number], number)
+            yield TaskRef(f"{stem}_{target}", spec, load)
 
 
-def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
-    """Read one table, with its test file if there is one, as a task.
+def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
+    """Read one table, with its test file if there is one, as a task for each target.
 
     Parameters
     ----------
@@ -64,11 +65,11 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
     spec : str
         As the user typed it, kept in the task's origin.
     options : SourceConfig
-        ``target``, ``kind`` and ``test_file`` are used.
+        ``target``, ``targets``, ``kind`` and ``test_file`` are used.
 
     Returns
     -------
-    Task
+    list of Task
         Named after the file, with one fold when a test file is given, else none.
 
     Raises
@@ -77,48 +78,32 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> Task:
         As :func:`~amlb_ext.sources.read_table.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
-    table, folds, ids = _read_files(path, options)
-    return table_to_task(
-        table,
-        name=table_stem(path.name),
-        target=options.target,
-        kind=options.kind,
-        folds=folds,
-        origin=Origin(spec, ids),
-        options=options,
-    )
+    table, ids = _read_files(path, options)
+    about: dict[str, Any] = {
+        "name": table_stem(path.name),
+        "kind": options.kind,
+        "origin": Origin(spec, ids),
+        "options": options,
+    }
+    if options.targets:
+        return to_tasks(table, targets=options.targets, **about)
+    return [table_to_task(table, target=options.target, **about)]
 
 
-def load_targets(path: Path, spec: str, options: SourceConfig) -> list[Task]:
-    """Read one table as a task for each of ``options.targets``; as :func:`load_file` otherwise."""
-    table, folds, ids = _read_files(path, options)
-    return to_tasks(
-        table,
-        name=table_stem(path.name),
-        targets=options.targets,
-        kind=options.kind,
-        folds=folds,
-        origin=Origin(spec, ids),
-        options=options,
-    )
-
-
-def _read_files(
-    path: Path, options: SourceConfig
-) -> tuple[Table, tuple[Fold, ...], dict[str, str]]:
-    """Return the table, its one fold where it has a test file, and what identifies the files."""
+def _read_files(path: Path, options: SourceConfig) -> tuple[Table, dict[str, str]]:
+    """Return the table, with one fold where it has a test file, and what identifies the files."""
     how = csv_format(options)
     table = read_table(path, how)
     # the name alone: a suite holds no folders of the machine that made it
     ids = {"file": path.name, "sha256": sha256_file(path)}
     # without a test file the pipeline makes the folds
     if not options.test_file:
-        return table, (), ids
+        return table, ids
     test_path = Path(options.test_file).expanduser()
     test_table = read_table(test_path, how)
-    table, folds = join_folds([(table, test_table)])
+    table = join_folds([(table, test_table)])
     ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
-    return table, folds, ids
+    return table, ids
 
 
 def table_to_task(
@@ -127,7 +112,6 @@ def table_to_task(
     name: str,
     target: str | None,
     kind: str | None,
-    folds: tuple[Fold, ...],
     origin: Origin,
     notes: tuple[str, ...] = (),
     options: SourceConfig | None = None,
@@ -164,7 +148,7 @@ def table_to_task(
         kind=kind,
         types=table.types,
         categories=table.categories,
-        folds=folds,
+        folds=table.folds,
         origin=origin,
         notes=(*table.notes, *notes),
         reading=Reading(choice, table.named, table.dates),

@@ -97,10 +97,7 @@ def list_suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list
     SourceError
         There is no such suite, or it has no tasks.
     """
-    with (
-        client.borrowed(_import_client(options), options) as openml,
-        client.explained(openml, spec),
-    ):
+    with client.borrowed(_import_client(options), options, spec) as openml:
         host = re.sub(r"\W+", "_", openml.config.server)
         seen = cache_folder(options, "suites", host, f"{suite_id}.json")
         try:
@@ -149,8 +146,7 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
     """
     with (
         tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as private_cache,
-        client.borrowed(_import_client(options), options) as openml,
-        client.explained(openml, spec),
+        client.borrowed(_import_client(options), options, spec) as openml,
     ):
         # The client adds the server's name to the root folder, so both are asked for.
         cache = Path(openml.config.get_cache_directory())
@@ -169,7 +165,34 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         # Read here, since the private cache goes when this block ends.
         data_folder = work / "datasets" / str(dataset.dataset_id)
         table = _read_data(dataset, data_folder, spec)
-    return _to_task(table, task, dataset, folds=folds, spec=spec, options=options)
+    target = _find_column(table, task.target_name)
+    if target is None:
+        raise SourceError(
+            f"{spec}: the data has no column {task.target_name!r}", "give another task"
+        )
+    check_folds(
+        folds,
+        len(table.frame),
+        spec,
+        remedy="the task's split does not fit its data; delete both from the cache and try again",
+    )
+    unused_names = [
+        *_column_names(dataset.row_id_attribute),
+        *_column_names(dataset.ignore_attribute),
+    ]
+    unused = set()
+    for name in unused_names:
+        column = _find_column(table, name)
+        if column and column != target:
+            unused.add(column)
+    return table_to_task(
+        replace(table, frame=table.frame.drop(columns=list(unused)), folds=folds),
+        name=str(dataset.name),
+        target=target,
+        kind=_KINDS[int(task.task_type_id.value)],
+        origin=_describe_origin(task, dataset, target, spec),
+        options=options,
+    )
 
 
 def _import_client(options: SourceConfig) -> ModuleType:
@@ -298,46 +321,6 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
         types=types,
         categories=categories,
         notes=(*table.notes, note),
-    )
-
-
-def _to_task(
-    table: Table,
-    task: Any,
-    dataset: Any,
-    *,
-    folds: tuple[Fold, ...],
-    spec: str,
-    options: SourceConfig,
-) -> Task:
-    target = _find_column(table, task.target_name)
-    if target is None:
-        raise SourceError(
-            f"{spec}: the data has no column {task.target_name!r}", "give another task"
-        )
-    check_folds(
-        folds,
-        len(table.frame),
-        spec,
-        remedy="the task's split does not fit its data; delete both from the cache and try again",
-    )
-    unused_names = [
-        *_column_names(dataset.row_id_attribute),
-        *_column_names(dataset.ignore_attribute),
-    ]
-    unused = set()
-    for name in unused_names:
-        column = _find_column(table, name)
-        if column and column != target:
-            unused.add(column)
-    return table_to_task(
-        replace(table, frame=table.frame.drop(columns=list(unused))),
-        name=str(dataset.name),
-        target=target,
-        kind=_KINDS[int(task.task_type_id.value)],
-        folds=folds,
-        origin=_describe_origin(task, dataset, target, spec),
-        options=options,
     )
 
 

@@ -12,7 +12,6 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 import threading
 import time
 import warnings
@@ -24,7 +23,13 @@ from types import ModuleType, SimpleNamespace
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import redact_text, redact_url
-from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError
+from amlb_ext.core.errors import (
+    HardsynthError,
+    NetworkError,
+    SourceError,
+    SuiteError,
+)
+from amlb_ext.core.files import write_file
 
 #: Seconds until a server that does not answer counts as unreachable.
 CONNECT_TIMEOUT = 10.0
@@ -46,7 +51,9 @@ _HINTS = {
 
 
 @contextmanager
-def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
+def borrowed(
+    openml: ModuleType, options: SourceConfig, spec: str
+) -> Iterator[ModuleType]:
     """Hold the client with the options' settings, and give it back as it was.
 
     Parameters
@@ -54,6 +61,8 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
     openml : module
     options : SourceConfig
         ``openml_server``, ``openml_cache``, ``retries``.
+    spec : str
+        What is asked for; whatever the client raises is one clear error that names it.
 
     Yields
     ------
@@ -89,7 +98,7 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
             config.set_retry_policy("human", options.retries)
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _explained(openml, spec):
                 warnings.simplefilter("ignore")
                 yield openml
         finally:
@@ -103,7 +112,7 @@ def borrowed(openml: ModuleType, options: SourceConfig) -> Iterator[ModuleType]:
 
 
 @contextmanager
-def explained(openml: ModuleType, spec: str) -> Iterator[None]:
+def _explained(openml: ModuleType, spec: str) -> Iterator[None]:
     """Turn whatever the client raises into one clear error without API keys."""
     from requests.exceptions import RequestException
 
@@ -207,15 +216,8 @@ def copy_new_files(work: Path, kept: Path) -> None:
         if not is_new_file or not _is_data(path):
             continue
         # under another name first, so that other processes never see half a file
-        with suppress(OSError):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            handle, part = tempfile.mkstemp(prefix=".part-", dir=target.parent)
-            os.close(handle)
-            try:
-                shutil.copyfile(path, part)
-                os.replace(part, target)
-            finally:
-                Path(part).unlink(missing_ok=True)
+        with suppress(SuiteError):
+            write_file(target, partial(shutil.copyfile, path))
 
 
 def cached_data_id(path: Path) -> str:

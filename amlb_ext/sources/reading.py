@@ -11,7 +11,7 @@ import io
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -77,14 +77,7 @@ class ColumnReading:
 
     def cells(self) -> list[Any]:
         """Return the row of the table of roles, in the order of :data:`HEADERS`."""
-        return [
-            self.name,
-            self.read_as,
-            self.levels,
-            self.missing,
-            self.example,
-            self.warning,
-        ]
+        return list(astuple(self))
 
 
 @dataclass(frozen=True, kw_only=True)

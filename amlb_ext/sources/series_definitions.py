@@ -8,27 +8,24 @@ from typing import Any
 
 from amlb_ext.amlb.configuration import resolve_directories, search_definition
 from amlb_ext.amlb.definition import is_series_task, read_definition
+from amlb_ext.amlb.series_rules import NEEDED
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DefinitionError, SourceError, suggest_nearest
+from amlb_ext.sources.base import choose_names
 from amlb_ext.sources.dataset_files import Place
 from amlb_ext.sources.fev import fev_tasks, read_fev_definition
-from amlb_ext.sources.panel import Gaps, PanelRoles
+from amlb_ext.sources.panel import PanelRoles
 from amlb_ext.sources.series_tasks import (
+    SeriesReading,
     SeriesTable,
     SeriesTask,
     read_series_table,
     whole_number,
 )
 
-_NEEDED = ("path", "target", "freq", "forecast_horizon_in_steps", "seasonality")
-
 
 def find_series_tasks(
-    spec: str,
-    options: SourceConfig,
-    *,
-    known: tuple[str, ...] = (),
-    gaps: Gaps = "refuse",
+    spec: str, options: SourceConfig, reading: SeriesReading | None = None
 ) -> list[SeriesTask] | None:
     """Return the forecasting tasks that a spec stands for; nothing is downloaded yet.
 
@@ -37,8 +34,7 @@ def find_series_tasks(
     spec : str
         A definition's path or name, with ``#TASK`` for one of its tasks.
     options : SourceConfig
-    known, gaps
-        As in :class:`~amlb_ext.sources.panel.PanelRoles`.
+    reading : SeriesReading, optional
 
     Returns
     -------
@@ -56,26 +52,24 @@ def find_series_tasks(
     path = _definition_path(base, options)
     if path is None:
         return None
+    reading = reading or SeriesReading()
     content = read_fev_definition(path)
     if content is not None:
-        tasks = fev_tasks(content, path, options, known=known, gaps=gaps)
-        return _choose(tasks, only, path.name)
+        tasks = fev_tasks(content, path, options, reading)
+        names = choose_names([task.name for task in tasks], only, path.name)
+        return [task for task in tasks if task.name in names]
     try:
         entries = dict(read_definition(path))
     except DefinitionError:  # whoever reads definitions of tables says what is wrong
         return None
-    names = [name for name in entries if not only or name.lower() == only.lower()]
-    is_all_series = all(map(is_series_task, entries.values()))
-    if not names and entries and is_all_series:
-        raise SourceError(
-            f"{path.name} has no task {only!r}", suggest_nearest(only, entries)
-        )
-    if not names or not all(is_series_task(entries[name]) for name in names):
+    named = {name: entries[name] for name in entries if name.lower() == only.lower()}
+    wanted = named or entries
+    if not wanted or not all(map(is_series_task, wanted.values())):
         return None
     tasks = []
-    for name in names:
+    for name in choose_names(list(wanted), only, path.name):
         entry = {**entries[name], "name": name}
-        read = partial(_open_entry, name, entry, path, options, known=known, gaps=gaps)
+        read = partial(_open_entry, name, entry, path, options, reading)
         source = f"{path.name}#{name}"
         tasks.append(SeriesTask(name=name, source=source, open=read, entry=entry))
     return tasks
@@ -97,26 +91,12 @@ def _definition_path(base: str, options: SourceConfig) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
-def _choose(tasks: list[SeriesTask], only: str, definition: str) -> list[SeriesTask]:
-    if not only:
-        return tasks
-    chosen = [task for task in tasks if task.name.lower() == only.lower()]
-    if not chosen:
-        names = [task.name for task in tasks]
-        raise SourceError(
-            f"{definition} has no task {only!r}", suggest_nearest(only, names)
-        )
-    return chosen
-
-
 def _open_entry(
     name: str,
     entry: dict[str, Any],
     path: Path,
     options: SourceConfig,
-    *,
-    known: tuple[str, ...],
-    gaps: Gaps,
+    reading: SeriesReading,
 ) -> SeriesTable:
     """Read a task of AMLB's; its file is downloaded where it must be.
 
@@ -127,7 +107,7 @@ def _open_entry(
     """
     dataset = entry["dataset"]
     where = f"{path.name}: task {name!r}"
-    for key in _NEEDED:
+    for key in ("path", "target", *NEEDED):
         if dataset.get(key) is None:
             raise SourceError(
                 f"{where} has no {key!r}",
@@ -140,8 +120,8 @@ def _open_entry(
         horizon=whole_number(dataset, "forecast_horizon_in_steps", where),
         season=whole_number(dataset, "seasonality", where),
         frequency=str(dataset["freq"]),
-        known=known,
-        gaps=gaps,
+        known=reading.columns,
+        gaps=reading.gaps,
     )
     folds = whole_number(entry, "folds", where) if entry.get("folds") else 1
     place = Place(name, path.parent, resolve_directories(options), options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,32 @@ import pyarrow.parquet as pq
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources.column_roles import csv_format
-from amlb_ext.sources.panel import PanelRoles, unused_columns
+from amlb_ext.sources.panel import Gaps, PanelRoles, unused_columns
 from amlb_ext.sources.read_table import check_table_file, read_table
 from amlb_ext.sources.typed_files import read_parquet
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesReading:
+    """What becomes of gaps and further columns, of any source of series.
+
+    Attributes
+    ----------
+    known : COLUMN
+        Numbers that are known beforehand, such as prices or promotions (default: those that a
+        definition of fev's names); --known A,B for several.
+    gaps : {'refuse', 'zero', 'last', 'trim'}
+        What becomes of missing steps and values: refused, 0, the value before, or the series begins
+        behind its last gap.
+    """
+
+    known: Sequence[str] = ()
+    gaps: Gaps = "refuse"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are known beforehand, one by one."""
+        return tuple(name.strip() for word in self.known for name in word.split(","))
 
 
 @dataclass(frozen=True, kw_only=True)

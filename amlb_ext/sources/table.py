@@ -34,6 +34,8 @@ class Table:
         What the reader of the task should know of the reading, one sentence each.
     named, dates : frozenset of str, dict of str to str
         As in :class:`amlb_ext.core.task.Reading`.
+    folds : tuple of Fold
+        Positions of the rows to train and to test on; empty where its files say nothing of them.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Table:
     notes: tuple[str, ...] = ()
     named: frozenset[str] = frozenset()
     dates: dict[str, str] = field(default_factory=dict)
+    folds: tuple[Fold, ...] = ()
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:
@@ -128,7 +131,7 @@ def check_folds(folds: Sequence[Fold], n_rows: int, spec: str, *, remedy: str) -
             )
 
 
-def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold, ...]]:
+def join_folds(pairs: Sequence[tuple[Table, Table]]) -> Table:
     """Make one table with folds out of (train, test) tables.
 
     Files of a cross-validation repeat the same rows in every fold. A row is recognised by its
@@ -142,9 +145,8 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
 
     Returns
     -------
-    table : Table
-    folds : tuple of Fold
-        Positions in ``table``, one fold per pair.
+    Table
+        With one fold per pair.
 
     Raises
     ------
@@ -154,8 +156,8 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
     Examples
     --------
     >>> a, b = (Table(f"{x}.csv", pd.DataFrame({"x": [x, x + "!"]})) for x in "ab")
-    >>> table, folds = join_folds([(a, b), (b, a)])
-    >>> len(table.frame), folds[1].train.tolist(), folds[1].test.tolist()
+    >>> table = join_folds([(a, b), (b, a)])
+    >>> len(table.frame), table.folds[1].train.tolist(), table.folds[1].test.tolist()
     (4, [2, 3], [0, 1])
     """
     tables = []
@@ -180,7 +182,7 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> tuple[Table, tuple[Fold,
         )
         folds.append(fold)
         start = end
-    return table, tuple(folds)
+    return replace(table, folds=tuple(folds))
 
 
 def _merge_repeated_rows(

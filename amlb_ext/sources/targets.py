@@ -15,7 +15,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.numbers import is_numeric
 from amlb_ext.core.tables import make_task
-from amlb_ext.core.task import Fold, Origin, Reading, Task
+from amlb_ext.core.task import Origin, Reading, Task
 from amlb_ext.sources.column_roles import apply_roles
 from amlb_ext.sources.table import Table
 
@@ -68,7 +68,6 @@ def to_tasks(
     name: str,
     targets: Sequence[str],
     kind: str | None,
-    folds: tuple[Fold, ...],
     origin: Origin,
     options: SourceConfig | None = None,
 ) -> list[Task]:
@@ -85,7 +84,6 @@ def to_tasks(
         At least two, see :func:`check_targets`.
     kind : str, optional
         ``regression`` also takes a column of two numbers, which otherwise are classes.
-    folds : tuple of Fold
     origin : Origin
     options : SourceConfig, optional
         Columns are read as its ``read_as`` says.
@@ -99,7 +97,7 @@ def to_tasks(
     Examples
     --------
     >>> frame = pd.DataFrame({"x": range(30), "a": range(30), "b": [k * k for k in range(30)]})
-    >>> about = {"kind": None, "folds": (), "origin": Origin("t.csv")}
+    >>> about = {"kind": None, "origin": Origin("t.csv")}
     >>> for task in to_tasks(Table("t.csv", frame), name="t", targets=("a", "b"), **about):
     ...     task.name, task.group, list(task.features)
     ('t_a', 't', ['x'])
@@ -125,7 +123,7 @@ def to_tasks(
             kind=kind,
             types=table.types,
             categories=table.categories,
-            folds=folds,
+            folds=table.folds,
             origin=origin,
             notes=(
                 *table.notes,

@@ -42,8 +42,6 @@ class LabelledRows:
         The range of a numeric target is that of these rows.
     labels : Labels
         The classes of the target, and those that only a model knows; empty for a regression.
-    present : tuple of int
-        Codes of the classes that a row has.
     Z : ndarray of shape (n, d)
         Encoded features.
     y : ndarray of shape (n,)
@@ -58,7 +56,6 @@ class LabelledRows:
     encoder: Encoder
     scale: TargetEncoder
     labels: Labels
-    present: tuple[int, ...]
     Z: np.ndarray
     y: np.ndarray
     y_given: np.ndarray
@@ -156,9 +153,8 @@ def read_labelled_rows(
         kind=kind or next((known for known in told if known is not None), None),
     )
     labels = Labels(())
-    present: tuple[int, ...] = ()
     if task.kind.is_classification:
-        task, labels, present = _with_all_classes(task, values, models, declared)
+        task, labels = _with_all_classes(task, values, models, declared)
     if order is not None:
         task = dataclasses.replace(task, order=order.take(task.row_ids))
     return _encoded_rows(
@@ -166,7 +162,6 @@ def read_labelled_rows(
         left_out,
         table=table,
         labels=labels,
-        present=present,
         y_given=values.to_numpy(dtype=object)[task.row_ids],
         notes=task.notes,
     )
@@ -211,13 +206,12 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
     if tested.order is None and len(np.unique(chosen)) < len(chosen):
         own_row = RowOrder(group=chosen, group_name="row of the source")
         tested = dataclasses.replace(tested, order=own_row)
-    present = np.unique(tested.target.cat.codes) if tested.labels else ()
+    present = np.unique(tested.target.cat.codes).tolist() if tested.labels else ()
     return _encoded_rows(
         tested,
         (),
         table=GivenTable.of(tested.features),
-        labels=Labels(tested.labels),
-        present=tuple(int(code) for code in present),
+        labels=Labels(tested.labels, present=present),
         y_given=tested.target.to_numpy(dtype=object),
         notes=(),
     )
@@ -301,7 +295,7 @@ def _with_all_classes(
     values: pd.Series,
     models: Sequence[ModelAdapter],
     declared: Sequence[str],
-) -> tuple[Task, Labels, tuple[int, ...]]:
+) -> tuple[Task, Labels]:
     """Return the task with the classes that only a model knows, in one order for all doors."""
     known = Labels(task.labels)
     names = list(task.labels)
@@ -314,14 +308,15 @@ def _with_all_classes(
                 known = Labels(names)
     ordered = order_labels(names, values.dropna())
     own_order = [label for label in declared if label in names]
-    labels = Labels(ordered, own_order if len(own_order) == len(ordered) else ())
     task = dataclasses.replace(
         task,
         labels=ordered,
         target=task.target.cat.set_categories(list(ordered)),
         kind=Kind.BINARY if len(ordered) == 2 else Kind.MULTICLASS,
     )
-    return task, labels, tuple(np.unique(task.target.cat.codes).tolist())
+    declared = own_order if len(own_order) == len(ordered) else ()
+    present = np.unique(task.target.cat.codes).tolist()
+    return task, Labels(ordered, declared, present)
 
 
 def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[str]]:

@@ -105,7 +105,7 @@ def test_several_targets_with_the_same_rows(tmp_path):
     noise = rng.normal(0, 0.5, (2, 200))
     table["a"], table["b"] = codes[:, 0] ** 2 + noise[0], codes[:, 1] ** 2 + noise[1]
     config = build_config({**QUICK, "baseline": {"model": "ridge"}})
-    about = {"kind": None, "folds": (), "origin": Origin("t")}
+    about = {"kind": None, "origin": Origin("t")}
     tasks = to_tasks(Table("t", table), name="t", targets=["a", "b"], **about)
     tasks = [split_task(task, config.split, config.seed) for task in tasks]
     for number, (task, hard) in enumerate(

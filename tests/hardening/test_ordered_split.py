@@ -153,7 +153,6 @@ def test_a_column_of_dates_that_is_read_by_its_parts_orders_the_rows_as_well():
         name="t",
         target="y",
         kind=None,
-        folds=(),
         origin=Origin("t"),
         options=SourceConfig(read_as={"day": "date"}),
     )

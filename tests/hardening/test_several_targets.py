@@ -42,7 +42,7 @@ def frame(n=200):
 
 def tasks_of(table, *targets, **layer):
     config = build_config(QUICK, layer)
-    about = {"kind": None, "folds": (), "origin": Origin("t.csv")}
+    about = {"kind": None, "origin": Origin("t.csv")}
     tasks = to_tasks(Table("t.csv", table), name="t", targets=targets, **about)
     return [split_task(task, config.split, config.seed) for task in tasks], config
 

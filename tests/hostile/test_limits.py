@@ -19,7 +19,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, ServiceError, SourceError
 from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.core.parquet import check_expansion, read_frame
-from amlb_ext.models.service import AnswerReader, ServiceOptions, Transport
+from amlb_ext.models.service import ServiceOptions, Transport, read_json
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.fev import read_fev_series
 from amlb_ext.sources.panel import PanelRoles
@@ -267,13 +267,11 @@ def test_a_service_that_is_slow_or_endless(answer, said):
     "text", ["<title" * 50_000, "<title>" * 50_000, "<" + " <title>x" * 40_000]
 )
 def test_a_page_in_place_of_an_answer(text):
-    refuses(AnswerReader("s").read_json, text, error=ServiceError, said="page in HTML")
+    refuses(read_json, text, "s", error=ServiceError, said="page in HTML")
 
 
 def test_an_answer_of_lists_in_lists():
-    refuses(
-        AnswerReader("s").read_json, "[" * 90_000, error=ServiceError, said="no JSON"
-    )
+    refuses(read_json, "[" * 90_000, "s", error=ServiceError, said="no JSON")
 
 
 def test_the_network_error_of_a_server_that_drips_names_it(openml_settings):

@@ -10,6 +10,9 @@ from loopback_model import serving
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models import service as module
+from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.answers import Labels
+from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.service import check_service, connect_service
 
 FRAME = pd.DataFrame(
@@ -119,6 +122,13 @@ def test_a_service_that_stays_busy_slow_or_down_is_given_up(service, pauses):
         connect_service(down).predict(FRAME)
     # longer from try to try
     assert pauses == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_a_refusal_reaches_who_asks_about_texts(service):
+    service.answer = service.answer_html
+    adapter = ModelAdapter(connect(service), "F")
+    with pytest.raises(ModelError, match="answers with a page in HTML"):
+        adapter.answer(GivenTable.of_rows(FRAME), Labels(()))
 
 
 def test_the_key_goes_into_a_header_and_into_no_message(service, monkeypatch, tmp_path):

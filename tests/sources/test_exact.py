@@ -210,13 +210,13 @@ def test_folds_of_other_integer_types_lose_nothing(tmp_path):
     one, two = tmp_path / "a.parquet", tmp_path / "b.parquet"
     beside([0.5, *IDS[1:]]).to_parquet(one)
     beside(IDS).to_parquet(two)
-    table, _ = join_folds(
+    table = join_folds(
         [(read_table(two), read_table(two)), (read_table(one), read_table(two))]
     )
     assert set(IDS) < set(table.frame["x"])
     floats = tmp_path / "c.parquet"
     beside(np.arange(N) / 3).to_parquet(floats)
-    table, _ = join_folds([(read_table(two), read_table(floats))])
+    table = join_folds([(read_table(two), read_table(floats))])
     assert table.frame["x"].nunique() == 2 * N
 
 

@@ -25,9 +25,9 @@ def test_cross_validation_files_become_the_table_again(values, folds, seed):
         )
         for k in range(folds)
     ]
-    table, found = join_folds(pairs)
+    table = join_folds(pairs)
     assert sorted(table.frame["a"]) == sorted(values)
-    for fold, (train, test) in zip(found, pairs, strict=True):
+    for fold, (train, test) in zip(table.folds, pairs, strict=True):
         assert not set(fold.train) & set(fold.test)
         for positions, file in ((fold.train, train), (fold.test, test)):
             assert (
@@ -38,6 +38,6 @@ def test_cross_validation_files_become_the_table_again(values, folds, seed):
 
 def test_folds_of_different_rows_keep_all_rows():
     parts = [Table(str(k), pd.DataFrame({"a": [10 * k, 10 * k + 1]})) for k in range(4)]
-    table, folds = join_folds([(parts[0], parts[1]), (parts[2], parts[3])])
+    table = join_folds([(parts[0], parts[1]), (parts[2], parts[3])])
     assert len(table.frame) == 8
-    assert folds[1].test.tolist() == [6, 7]
+    assert table.folds[1].test.tolist() == [6, 7]

@@ -45,7 +45,6 @@ def bent_task(n_train=240, n_test=80, seed=0):
         name="bent",
         targets=["y"],
         kind=None,
-        folds=(),
         origin=Origin("bent"),
     )
     rows = np.arange(n_train + n_test)
