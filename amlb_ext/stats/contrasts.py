@@ -31,7 +31,6 @@ from amlb_ext.stats.weighted_mean import (
     add_variance,
     checked_rows,
     cluster_sums,
-    interval_around,
     kish_size,
     p_value,
     sum_interval,
@@ -185,8 +184,7 @@ class ComparedUnits:
             return estimate
         if self.widening > 1:
             se = estimate.se * float(np.sqrt(self.widening))
-            low, high = interval_around(estimate.point, se, estimate.df, self.level)
-            estimate = replace(estimate, se=se, low=low, high=high)
+            estimate = estimate.with_error(se, estimate.df)
         if self.calendar is None or self.clusters is None:
             return estimate
         weights = np.ones(len(influence)) if self.weights is None else self.weights
@@ -434,12 +432,8 @@ class Comparison:
         gap = sum_interval(influence, rows.clusters, rows.level, df=self.estimate.df)
         gap = rows.widen(gap, influence)
         there, elsewhere = shares
-        low, high = interval_around(there - elsewhere, gap.se, gap.df, rows.level)
-        return (
-            there,
-            elsewhere,
-            replace(gap, point=there - elsewhere, low=low, high=high),
-        )
+        gap = replace(gap, point=there - elsewhere).with_error(gap.se, gap.df)
+        return there, elsewhere, gap
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""
@@ -587,17 +581,12 @@ def widen_two_way(
     variance = two_way_variance(influence, first, second)
     if not variance > 0:
         return estimate
-    se = float(np.sqrt(variance))
     df = min(estimate.df, kish_size(totals) - 1)
-    low, high = interval_around(estimate.point, se, df, estimate.level)
-    if not high - low > estimate.width:
+    two_way = estimate.with_error(float(np.sqrt(variance)), df)
+    if not two_way.width > estimate.width:
         return estimate
     return replace(
-        estimate,
-        se=se,
-        df=df,
-        low=low,
-        high=high,
+        two_way,
         method="two-way cluster-robust t",
         assumes="series are independent draws, and so are shocks of the calendar",
     )

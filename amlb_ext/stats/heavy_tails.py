@@ -178,16 +178,7 @@ class PlainContrast:
         """Return the plain difference in the place of an estimate; as given without a veto."""
         if not veto:
             return estimate
-        nan = float("nan")
-        return replace(
-            estimate,
-            point=self.difference,
-            low=nan,
-            high=nan,
-            se=nan,
-            df=nan,
-            reason=veto,
-        )
+        return replace(estimate, point=self.difference).without_interval(veto)
 
 
 def withheld_figures(difference: float, veto: str) -> dict[str, object]:

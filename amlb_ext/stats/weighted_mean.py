@@ -21,7 +21,6 @@ clusters; Holm (1979), Scand. J. Statist. 6, 65-70.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.stats import t as student
@@ -64,10 +63,10 @@ class MeanEstimate:
     """
 
     point: float
-    low: float
-    high: float
-    se: float
-    df: float
+    low: float = float("nan")
+    high: float = float("nan")
+    se: float = float("nan")
+    df: float = float("nan")
     n: int
     n_clusters: int
     method: str
@@ -84,6 +83,24 @@ class MeanEstimate:
     def width(self) -> float:
         """``high - low``."""
         return self.high - self.low
+
+    def with_error(self, se: float, df: float) -> MeanEstimate:
+        """Return the estimate with the interval ``point -+ t_df se``.
+
+        Examples
+        --------
+        >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0])).with_error(1.0, np.inf)
+        >>> round(e.low, 2), round(e.high, 2)
+        (0.04, 3.96)
+        """
+        half = float(student.ppf(0.5 + self.level / 2, df)) * se
+        low, high = self.point - half, self.point + half
+        return replace(self, low=low, high=high, se=se, df=df)
+
+    def without_interval(self, reason: str) -> MeanEstimate:
+        """Return the point alone, with the reason why it has no interval."""
+        nan = float("nan")
+        return replace(self, low=nan, high=nan, se=nan, df=nan, reason=reason)
 
 
 def weighted_mean_interval(
@@ -299,9 +316,7 @@ def add_variance(estimate: MeanEstimate, variance: float, df: float) -> MeanEsti
     total = estimate.se**2 + variance
     inverse_df = (estimate.se**2 / total) ** 2 / estimate.df
     inverse_df += (variance / total) ** 2 / df
-    se, df = float(np.sqrt(total)), 1 / inverse_df
-    low, high = interval_around(estimate.point, se, df, estimate.level)
-    return replace(estimate, se=se, df=df, low=low, high=high)
+    return estimate.with_error(float(np.sqrt(total)), 1 / inverse_df)
 
 
 def kish_size(weights: np.ndarray) -> float:
@@ -321,40 +336,6 @@ def kish_size(weights: np.ndarray) -> float:
     """
     total = float(weights.sum())
     return total**2 / float((weights**2).sum()) if total > 0 else 0.0
-
-
-def interval_around(
-    point: float, se: float, df: float, level: float
-) -> tuple[float, float]:
-    """Return ``point -+ t_df se``."""
-    half = float(student.ppf(0.5 + level / 2, df)) * se
-    return point - half, point + half
-
-
-def no_interval(
-    point: float,
-    *,
-    n: int,
-    n_clusters: int,
-    method: str,
-    assumes: str,
-    level: float,
-    reason: str,
-) -> MeanEstimate:
-    """Return an estimate whose interval is NaN, with the reason."""
-    return MeanEstimate(
-        point=point,
-        low=float("nan"),
-        high=float("nan"),
-        se=float("nan"),
-        df=float("nan"),
-        n=n,
-        n_clusters=n_clusters,
-        method=method,
-        assumes=assumes,
-        level=level,
-        reason=reason,
-    )
 
 
 def why_no_interval(totals: np.ndarray) -> str:
@@ -409,20 +390,16 @@ def sum_interval(
         codes = np.unique(clusters, return_inverse=True)[1].reshape(-1)
         psi = np.bincount(codes, influence)
     n_clusters = len(psi)
-    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
-    low, high = interval_around(0.0, se, df, level)
-    return MeanEstimate(
+    estimate = MeanEstimate(
         point=0.0,
-        low=low,
-        high=high,
-        se=se,
-        df=df,
         n=len(influence),
         n_clusters=n_clusters,
         method="cluster-robust t, linearised",
         assumes="clusters (originating real rows) are independent draws from the population",
         level=level,
     )
+    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
+    return estimate.with_error(se, df)
 
 
 def _ratio_interval(
@@ -435,14 +412,21 @@ def _ratio_interval(
     assumes: str,
 ) -> MeanEstimate:
     """Return the interval of :func:`weighted_mean_interval` for checked rows with weight."""
-    refuse = partial(no_interval, n=len(v), method=method, assumes=assumes, level=level)
-    if len(v) == 0:
-        return refuse(float("nan"), n_clusters=0, reason="no row has any weight")
     weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
     total, n_clusters = weight_sums.sum(), len(weight_sums)
-    point = float(weighted_sums.sum() / total)
+    point = float(weighted_sums.sum() / total) if len(v) else float("nan")
+    estimate = MeanEstimate(
+        point=point,
+        n=len(v),
+        n_clusters=n_clusters,
+        method=method,
+        assumes=assumes,
+        level=level,
+    )
+    if len(v) == 0:
+        return estimate.without_interval("no row has any weight")
     if reason := why_no_interval(weight_sums):
-        return refuse(point, n_clusters=n_clusters, reason=reason)
+        return estimate.without_interval(reason)
 
     # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
     psi = (weighted_sums - point * weight_sums) / total
@@ -453,18 +437,6 @@ def _ratio_interval(
         # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
         if point != 0 and largest > 0:
             reason = "all clusters agree on one value; their spread cannot be estimated"
-            return refuse(point, n_clusters=n_clusters, reason=reason)
+            return estimate.without_interval(reason)
         se = 0.0
-    low, high = interval_around(point, se, df, level)
-    return MeanEstimate(
-        point=point,
-        low=low,
-        high=high,
-        se=se,
-        df=df,
-        n=len(v),
-        n_clusters=n_clusters,
-        method=method,
-        assumes=assumes,
-        level=level,
-    )
+    return estimate.with_error(se, df)
