@@ -11,6 +11,7 @@ w ~ U(0, 1/2) : how far the new row moves from a towards b;  s_j : range of colu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,7 @@ ATOM_ROWS, ATOM_SHARE = 2, 0.1
 REACH = 3
 
 
+@dataclass(eq=False, repr=False)
 class LocalResampler(Synthesizer):
     """x_j = a_j + w (b_j - a_j) + jitter s_j N(0, 1) for numbers; categories from a or b.
 
@@ -190,9 +192,8 @@ class LocalResampler(Synthesizer):
     (True, True)
     """
 
-    def __init__(self, jitter: float = 0.025, neighbours: int = 5) -> None:
-        self.jitter = jitter
-        self.neighbours = neighbours
+    jitter: float = 0.025
+    neighbours: int = 5
 
     def _fit(
         self,

@@ -14,6 +14,7 @@ costs by rows stands in ``docs/evidence/synthesizers.md``.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -58,23 +59,14 @@ class Rows(NamedTuple):
 
     def take(self, rows: Tensor) -> Rows:
         """Return the rows at these positions."""
-        return Rows(
-            k=self.k[rows],
-            v=self.v[rows],
-            seen=self.seen[rows],
-            y=self.y[rows],
-        )
+        return Rows(*[part[rows] for part in self])
 
     def cuda(self) -> Rows:
         """Return a copy on the GPU."""
-        return Rows(
-            k=self.k.cuda(),
-            v=self.v.cuda(),
-            seen=self.seen.cuda(),
-            y=self.y.cuda(),
-        )
+        return Rows(*[part.cuda() for part in self])
 
 
+@dataclass(eq=False, repr=False)
 class VAE(Synthesizer):
     """The conditional VAE with normal scores, calibrated margins and a fitted latent density.
 
@@ -142,25 +134,15 @@ class VAE(Synthesizer):
     (5, 2)
     """
 
-    _normalise = True
+    epochs: int = 150
+    latent: int = 32
+    decoder: int = 128
+    batch: int = 0
+    max_categories: int = 100
+    max_steps: int = 1000
+    device: str = "auto"
 
-    def __init__(
-        self,
-        epochs: int = 150,
-        latent: int = 32,
-        decoder: int = 128,
-        batch: int = 0,
-        max_categories: int = 100,
-        max_steps: int = 1000,
-        device: str = "auto",
-    ) -> None:
-        self.epochs = epochs
-        self.latent = latent
-        self.decoder = decoder
-        self.batch = batch
-        self.max_categories = max_categories
-        self.max_steps = max_steps
-        self.device = device
+    _normalise = True
 
     def _fit(
         self,
@@ -179,12 +161,7 @@ class VAE(Synthesizer):
         if not self.prep_.n_modelled_:
             return
         with private_torch(draw_int_seed(rng)):
-            data = Rows(
-                k=torch.tensor(table.codes),
-                v=torch.tensor(table.numbers, dtype=torch.float32),
-                seen=torch.tensor(table.seen, dtype=torch.float32),
-                y=self._target_tensor(y),
-            )
+            data = self._tensors(table, y)
             self.network_ = self._make_network()
             if self.device == "auto" and torch.cuda.is_available():
                 self.network_.cuda()
@@ -193,6 +170,14 @@ class VAE(Synthesizer):
             else:
                 held = self._train(data, rng)
             self._learn_sampling(data, table, y, held=held, rng=rng)
+
+    def _tensors(self, table: PreparedTable, y: np.ndarray) -> Rows:
+        return Rows(
+            k=torch.tensor(table.codes),
+            v=torch.tensor(table.numbers, dtype=torch.float32),
+            seen=torch.tensor(table.seen, dtype=torch.float32),
+            y=self._target_tensor(y),
+        )
 
     def _make_network(self) -> RowNetwork:
         return DenseNetwork(
