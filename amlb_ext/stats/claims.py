@@ -199,19 +199,16 @@ class _Contrast:
     Attributes
     ----------
     comparison : Comparison
-        Of capped losses.
+        Of capped losses; its figures of F's re-fits are plain, and NaN, where capped losses may
+        not tell of these.
     plain : PlainContrast
     veto : str
         Why capped losses may not decide; empty where they may.
-    null_difference, null_se : float
-        Of F's re-fits: plain and NaN where capped losses may not tell of these.
     """
 
     comparison: Comparison
     plain: PlainContrast
     veto: str
-    null_difference: float
-    null_se: float
 
     @property
     def p(self) -> float:
@@ -227,9 +224,6 @@ class _Contrast:
     def record(self, p_adjusted: float, verdict: str, reason: str) -> dict[str, object]:
         return {
             **self.comparison.record(),
-            "p_null": self.comparison.p_null,
-            "null_difference": self.null_difference,
-            "null_se": self.null_se,
             "p_adjusted": p_adjusted,
             "verdict": verdict,
             "reason": reason,
@@ -347,25 +341,19 @@ def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Contrast:
     plain = contrast(loss_g, units.loss_f, span=units.span)
     estimate = comparison.estimate
     veto = plain.veto(estimate.point, estimate.low, estimate.high)
-    judged = _Contrast(
-        comparison=comparison,
-        plain=plain,
-        veto=veto,
-        null_difference=float("nan"),
-        null_se=float("nan"),
-    )
     beside = comparison.beside_refits
-    if units.refits is None or beside is None:
-        return judged
     # where F fails a candidate must differ from F's re-fits as well, and by both losses
-    refit = units.refits.to_numpy(dtype=float).mean(axis=1)
-    against = contrast(loss_g, refit, whose="that of F fitted again")
-    veto = veto or against.disagreement(beside.point, beside.low, beside.high)
-    difference, se = comparison.null_difference, comparison.null_se
-    null = contrast(refit, units.loss_f)
-    if null.veto(difference, difference - 2 * se, difference + 2 * se):
-        difference, se = null.difference, float("nan")
-    return replace(judged, veto=veto, null_difference=difference, null_se=se)
+    if units.refits is not None and beside is not None:
+        refit = units.refits.to_numpy(dtype=float).mean(axis=1)
+        against = contrast(loss_g, refit, whose="that of F fitted again")
+        veto = veto or against.disagreement(beside.point, beside.low, beside.high)
+        difference, se = comparison.null_difference, comparison.null_se
+        null = contrast(refit, units.loss_f)
+        if null.veto(difference, difference - 2 * se, difference + 2 * se):
+            comparison = replace(
+                comparison, null_difference=null.difference, null_se=float("nan")
+            )
+    return _Contrast(comparison=comparison, plain=plain, veto=veto)
 
 
 def verdict_text(row: Mapping[str, Any], level: float, unit: Unit = ROW) -> str:

@@ -385,10 +385,10 @@ class Comparison:
     rows: ComparedUnits
     loss_g: np.ndarray
     estimate: MeanEstimate
-    null_difference: float
-    null_se: float
-    beside_refits: MeanEstimate | None
-    p_null: float
+    null_difference: float = float("nan")
+    null_se: float = float("nan")
+    beside_refits: MeanEstimate | None = None
+    p_null: float = float("nan")
 
     @property
     def p(self) -> float:
@@ -453,6 +453,7 @@ class Comparison:
             "weighted": rows.weights is not None,
             "null_difference": self.null_difference,
             "null_se": self.null_se,
+            "p_null": self.p_null,
         }
 
 
@@ -479,29 +480,27 @@ def compare_candidate(
     >>> compare_candidate("g", f / 2, ComparedUnits(loss_f=f)).estimate.point
     -0.1
     """
-    estimate = rows.contrast(loss_g, rows.loss_f)
-    nan = float("nan")
-    null_difference, null_se, beside_refits, p_null = nan, nan, None, nan
-    if rows.refits is not None:
-        spread, n_refits = rows.refit_spread()
-        # of the mean over re-fits: their losses on one unit are alike, so errors do not average
-        mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
-        null = rows.contrast(mean_refit, rows.loss_f)
-        null_difference = null.point
-        null_se = float(np.sqrt(null.se**2 + spread**2 / n_refits))
-        beside_refits = rows.contrast(loss_g, mean_refit)
-        # were the candidate one more re-fit, it would scatter around the mean of R by this much
-        between = spread**2 * (1 + 1 / n_refits)
-        p_null = p_value_beside_fits(beside_refits, between, n_refits)
-    return Comparison(
+    comparison = Comparison(
         candidate=candidate,
         rows=rows,
         loss_g=loss_g,
-        estimate=estimate,
-        null_difference=null_difference,
-        null_se=null_se,
+        estimate=rows.contrast(loss_g, rows.loss_f),
+    )
+    if rows.refits is None:
+        return comparison
+    spread, n_refits = rows.refit_spread()
+    # of the mean over re-fits: their losses on one unit are alike, so errors do not average
+    mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
+    null = rows.contrast(mean_refit, rows.loss_f)
+    beside_refits = rows.contrast(loss_g, mean_refit)
+    # were the candidate one more re-fit, it would scatter around the mean of R by this much
+    between = spread**2 * (1 + 1 / n_refits)
+    return replace(
+        comparison,
+        null_difference=null.point,
+        null_se=float(np.sqrt(null.se**2 + spread**2 / n_refits)),
         beside_refits=beside_refits,
-        p_null=p_null,
+        p_null=p_value_beside_fits(beside_refits, between, n_refits),
     )
 
 

@@ -64,13 +64,13 @@ class PlainLoss:
     unit : Unit
     """
 
-    mean: float
-    capped: float
-    rmse: float
-    at_cap: int
-    infinite: int
-    n: int
-    held: float
+    mean: float = float("nan")
+    capped: float = float("nan")
+    rmse: float = float("nan")
+    at_cap: int = 0
+    infinite: int = 0
+    n: int = 0
+    held: float = float("nan")
     unit: Unit
 
     @property
@@ -246,19 +246,10 @@ def _plain_loss(
     cap: ErrorCap,
     unit: Unit,
 ) -> PlainLoss:
+    if not len(losses):
+        return PlainLoss(unit=unit)
     reaches = losses >= cap.loss
     rmse = float("nan")
-    if not len(losses):
-        return PlainLoss(
-            mean=rmse,
-            capped=rmse,
-            rmse=rmse,
-            at_cap=0,
-            infinite=0,
-            n=0,
-            held=rmse,
-            unit=unit,
-        )
     # the sum of large losses may be too large where each of them is not
     with np.errstate(over="ignore"):
         mean = float(np.average(losses, weights=weights))

@@ -161,10 +161,11 @@ def check_support(
     is_refused = share < least
     lacking: tuple[str, ...] = ()
     what_lacks = ""
-    if is_refused:
-        lacking, what_lacks = _name_what_lacks(
-            S, U, inside, codes, classes=classes, columns=columns
-        )
+    # the classes, or else the columns, in which the rows outside differ
+    if is_refused and codes is not None:
+        lacking, what_lacks = _lacking_classes(inside, codes, classes)
+    if is_refused and not lacking:
+        lacking, what_lacks = _differing_columns(S, U[~inside], columns)
     return Support(
         share_inside=share,
         labelled_share_inside=q,
@@ -214,23 +215,6 @@ def _find_inside(S: np.ndarray, U: np.ndarray, k: int) -> tuple[float, np.ndarra
     nearest = neighbours[:, 0]
     is_inside = distances[:, 0] <= radius[nearest]
     return float(is_labelled_inside.mean()), is_inside
-
-
-def _name_what_lacks(
-    S: np.ndarray,
-    U: np.ndarray,
-    inside: np.ndarray,
-    labels: np.ndarray | None,
-    *,
-    classes: Sequence[str] | None,
-    columns: Sequence[str] | None,
-) -> tuple[tuple[str, ...], str]:
-    """Return the classes, or else the columns, in which the rows outside differ, in words too."""
-    if labels is not None:
-        lacking, what_lacks = _lacking_classes(inside, labels, classes)
-        if lacking:
-            return lacking, what_lacks
-    return _differing_columns(S, U[~inside], columns)
 
 
 def _lacking_classes(
