@@ -180,10 +180,6 @@ def checked_unit_losses(
     return losses
 
 
-def _brier(rows: Predicted) -> np.ndarray:
-    return row_losses.brier_loss(rows.y, rows.f)
-
-
 def _log_loss(rows: Predicted) -> np.ndarray:
     p = row_losses.true_probability(rows.y, rows.f)
     return np.asarray(-np.log(np.clip(p, SMALLEST_PROBABILITY, 1.0)))
@@ -198,14 +194,6 @@ def _balanced(rows: Predicted) -> np.ndarray:
     weight = np.zeros(codes.max() + 1)
     weight[codes] = len(rows.y) / (len(codes) * counts)
     return _zero_one(rows) * weight[rows.y.astype(int)]
-
-
-def _squared(rows: Predicted) -> np.ndarray:
-    return row_losses.squared_error(rows.y, rows.f)
-
-
-def _absolute(rows: Predicted) -> np.ndarray:
-    return row_losses.absolute_error(rows.y, rows.f)
 
 
 def _squared_log(rows: Predicted) -> np.ndarray:
@@ -237,7 +225,7 @@ LOSSES: dict[str, Loss] = {
             title="Brier loss",
             formula="sum over classes of (f_c - 1[y = c])^2, from 0 to 2",
             basis="probabilities",
-            of_rows=_brier,
+            of_rows=lambda rows: row_losses.brier_loss(rows.y, rows.f),
         ),
         Loss(
             name="log_loss",
@@ -275,7 +263,7 @@ LOSSES: dict[str, Loss] = {
             formula="(f - y)^2",
             unit="target squared",
             basis="numbers",
-            of_rows=_squared,
+            of_rows=lambda rows: row_losses.squared_error(rows.y, rows.f),
         ),
         Loss(
             name="absolute",
@@ -283,7 +271,7 @@ LOSSES: dict[str, Loss] = {
             formula="|f - y|",
             unit="target",
             basis="numbers",
-            of_rows=_absolute,
+            of_rows=lambda rows: row_losses.absolute_error(rows.y, rows.f),
         ),
         Loss(
             name="squared_log",

@@ -49,7 +49,7 @@ from amlb_ext.stats.contrasts import (
 )
 from amlb_ext.stats.heavy_tails import PlainContrast, contrast_plainly
 from amlb_ext.stats.step_down import step_down_adjusted
-from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+from amlb_ext.stats.weighted_mean import checked_rows, holm_adjusted, p_value
 
 #: The three questions, as the column ``question`` has them.
 OVERALL = "overall"
@@ -308,7 +308,8 @@ def _compare_both(
     capped_g, capped_f = units.cap.apply(loss_g), units.cap.apply(units.loss_f)
     contrasts = np.where(keep, capped_g, 0.0) - np.where(keep, capped_f, 0.0)
     mean = contrasts[keep].mean()
-    influence = np.bincount(_codes(units), keep * (contrasts - mean)) / keep.sum()
+    _, _, codes = checked_rows(contrasts, None, units.clusters)
+    influence = np.bincount(codes, keep * (contrasts - mean)) / keep.sum()
     return _Candidate(
         name=name,
         overall=overall,
@@ -403,14 +404,6 @@ def why_no_region(
         f"not enough {unit.many} where F fails: {weighting.effective_size:.0f}, below "
         f"{smallest:.0f}"
     )
-
-
-def _codes(units: ComparedUnits) -> np.ndarray:
-    """Return the cluster of each unit, ``0..K-1``."""
-    if units.clusters is None:
-        return np.arange(len(units.loss_f))
-    # numpy 2.0 alone gives the codes the shape of its input
-    return np.unique(units.clusters, return_inverse=True)[1].reshape(-1)
 
 
 def _adjusted_overall(candidates: list[_Candidate]) -> np.ndarray:

@@ -47,7 +47,6 @@ class Weighting:
 
     Attributes
     ----------
-    is_weighted : bool
     weights : ndarray of shape (n,) or None
         None where all units count alike.
     effective_size : float
@@ -55,10 +54,14 @@ class Weighting:
     reason : str
     """
 
-    is_weighted: bool
     weights: np.ndarray | None
     effective_size: float
     reason: str
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether units count by their weights."""
+        return self.weights is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,23 +290,19 @@ def choose_weighting(
     # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
         reason = f"no place where F fails is known: all {unit.many} count alike"
-        return Weighting(
-            is_weighted=False, weights=None, effective_size=0.0, reason=reason
-        )
+        return Weighting(weights=None, effective_size=0.0, reason=reason)
     size = cluster_effective_size(w, clusters, n=len(w))
-    if size < smallest:
-        reason = (
-            f"the place where F fails is worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
-            f"all {unit.many} count alike"
-        )
-        return Weighting(
-            is_weighted=False, weights=None, effective_size=size, reason=reason
-        )
     reason = (
         f"where F fails are the {size:.0f} {unit.many} with the largest P(F fails | {unit.given}), "
         f"learnt from others"
     )
-    return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
+    if size < smallest:
+        w = None
+        reason = (
+            f"the place where F fails is worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
+            f"all {unit.many} count alike"
+        )
+    return Weighting(weights=w, effective_size=size, reason=reason)
 
 
 def cluster_effective_size(
