@@ -283,37 +283,27 @@ LOSSES: dict[str, Loss] = {
     )
 }
 
-#: scikit-learn's scorers and the loss whose mean orders models as they do.
-SCORERS = {
-    "accuracy": "zero_one",
-    "balanced_accuracy": "balanced",
-    "neg_brier_score": "brier",
-    "neg_log_loss": "log_loss",
-    "neg_max_error": None,
-    "neg_mean_absolute_error": "absolute",
-    "neg_mean_squared_error": "squared",
-    "neg_mean_squared_log_error": "squared_log",
-    "neg_root_mean_squared_error": "squared",
-    "neg_root_mean_squared_log_error": "squared_log",
-    "r2": "squared",
-    "explained_variance": None,
-    "roc_auc": "auc",
-}
-#: The same by the function that a scorer calls.
-_SCORED_BY = {
-    "accuracy_score": "zero_one",
-    "balanced_accuracy_score": "balanced",
-    "brier_score_loss": "brier",
-    "log_loss": "log_loss",
-    "mean_absolute_error": "absolute",
-    "mean_squared_error": "squared",
-    "mean_squared_log_error": "squared_log",
-    "r2_score": "squared",
-    "roc_auc_score": "auc",
-    "root_mean_squared_error": "squared",
-    "root_mean_squared_log_error": "squared_log",
-    "zero_one_loss": "zero_one",
-}
+#: scikit-learn's scorers, the function that each calls, and the loss whose mean orders models as
+#: they do.
+_SCORED = (
+    ("accuracy", "accuracy_score", "zero_one"),
+    ("balanced_accuracy", "balanced_accuracy_score", "balanced"),
+    ("neg_brier_score", "brier_score_loss", "brier"),
+    ("neg_log_loss", "log_loss", "log_loss"),
+    ("neg_mean_absolute_error", "mean_absolute_error", "absolute"),
+    ("neg_mean_squared_error", "mean_squared_error", "squared"),
+    ("neg_mean_squared_log_error", "mean_squared_log_error", "squared_log"),
+    ("neg_root_mean_squared_error", "root_mean_squared_error", "squared"),
+    ("neg_root_mean_squared_log_error", "root_mean_squared_log_error", "squared_log"),
+    ("r2", "r2_score", "squared"),
+    ("roc_auc", "roc_auc_score", "auc"),
+)
+#: By the name of a scorer; None of one that is no mean of losses of rows.
+SCORERS: dict[str, str | None] = {scorer: loss for scorer, _, loss in _SCORED}
+SCORERS |= {"neg_max_error": None, "explained_variance": None}
+#: By the function that a scorer calls; one has no scorer of its own.
+_SCORED_BY = {function: loss for _, function, loss in _SCORED}
+_SCORED_BY["zero_one_loss"] = "zero_one"
 
 
 def read_loss(

@@ -547,11 +547,15 @@ def stratified_interval(
     else:
         variances = np.array([v[codes == c].var(ddof=1) for c in strata])
         terms = pi**2 * variances / n_of_class  # of V
-        half_width = _welch_half_width(terms, n_of_class, level, bound)
-        if half_width is None:
+        variance = float(terms.sum())
+        if variance <= NO_VARIANCE * bound**2:
             reason = "all losses of each class are equal: their spread cannot be seen"
             return sample.without_interval(reason, point)
-        down = up = half_width
+        # Welch (1947)
+        squares = terms**2 / (n_of_class - 1)
+        df = variance**2 / float(squares.sum())
+        quantile = special.stdtrit(df, 0.5 + level / 2)
+        down = up = float(quantile) * math.sqrt(variance)
     if prior_rows is not None:
         # the delta method for shares counted on a multinomial sample
         z = special.ndtri(0.5 + level / 2)
@@ -672,20 +676,6 @@ def balanced_interval(
         losses, classes, np.full(n_classes, 1 / n_classes), level, binary=True
     )
     return replace(estimate, name="balanced", assumes=OF_EACH_CLASS)
-
-
-def _welch_half_width(
-    terms: np.ndarray, n_of_class: np.ndarray, level: float, bound: float
-) -> float | None:
-    """Return ``t sqrt(V)``, with the classes' terms of V; None where there is no variance."""
-    variance = float(terms.sum())
-    if variance <= NO_VARIANCE * bound**2:
-        return None
-    # Welch (1947)
-    squares = terms**2 / (n_of_class - 1)
-    df = variance**2 / float(squares.sum())
-    quantile = special.stdtrit(df, 0.5 + level / 2)
-    return float(quantile) * math.sqrt(variance)
 
 
 def _why_classes_lack(

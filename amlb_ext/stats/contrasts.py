@@ -33,12 +33,13 @@ from amlb_ext.stats.weighted_mean import (
     cluster_sums,
     kish_size,
     p_value,
-    sum_interval,
     weighted_mean_interval,
 )
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
+#: Fewer clusters say too little of their own spread to count as a second way.
+FEWEST_SECOND_CLUSTERS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +182,13 @@ class ComparedUnits:
         ----------
         estimate : MeanEstimate
         influence : ndarray of shape (n,)
-            Of each unit on the estimate.
+            Of each unit on the estimate; they sum to 0.
+
+        Returns
+        -------
+        MeanEstimate
+            Clustered one way, or two ways where that is wider and the calendar has 10 clusters
+            with weight or more.
         """
         if not estimate.has_interval:
             return estimate
@@ -191,12 +198,21 @@ class ComparedUnits:
         if self.calendar is None or self.clusters is None:
             return estimate
         weights = np.ones(len(influence)) if self.weights is None else self.weights
-        return widen_two_way(
-            estimate,
-            influence,
-            first=self.clusters,
-            second=self.calendar,
-            weights=weights,
+        codes = np.unique(self.calendar, return_inverse=True)[1].reshape(-1)
+        totals = np.bincount(codes, weights)
+        if (totals > 0).sum() < FEWEST_SECOND_CLUSTERS:
+            return estimate
+        variance = two_way_variance(influence, self.clusters, self.calendar)
+        if not variance > 0:
+            return estimate
+        df = min(estimate.df, kish_size(totals) - 1)
+        two_way = estimate.with_error(float(np.sqrt(variance)), df)
+        if not two_way.width > estimate.width:
+            return estimate
+        return replace(
+            two_way,
+            method="two-way cluster-robust t",
+            assumes="series are independent draws, and so are shocks of the calendar",
         )
 
     def mean_loss(self, losses: np.ndarray) -> float:
@@ -428,7 +444,9 @@ class Comparison:
             share = float(change.sum() / base.sum())
             shares.append(share)
             influence += sign * (change - share * base) / base.sum()
-        gap = sum_interval(influence, rows.clusters, rows.level, df=self.estimate.df)
+        _, _, codes = checked_rows(influence, None, rows.clusters)
+        se = float(np.sqrt(_variance(influence, codes)))
+        gap = replace(self.estimate, point=0.0).with_error(se, self.estimate.df)
         gap = rows.widen(gap, influence)
         there, elsewhere = shares
         gap = replace(gap, point=there - elsewhere).with_error(gap.se, gap.df)
@@ -503,10 +521,6 @@ def compare_candidate(
     )
 
 
-#: Fewer clusters say too little of their own spread to count as a second way.
-FEWEST_SECOND_CLUSTERS = 10
-
-
 def two_way_variance(
     influence: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> float:
@@ -538,53 +552,9 @@ def two_way_variance(
 
 
 def _variance(influence: np.ndarray, codes: np.ndarray) -> float:
+    """Return the variance of a mean over clusters, V_c; 0 for a single one."""
     sums = np.bincount(codes, influence)
     n_clusters = len(sums)
     if n_clusters < 2:
         return 0.0
     return float(n_clusters / (n_clusters - 1) * (sums**2).sum())
-
-
-def widen_two_way(
-    estimate: MeanEstimate,
-    influence: np.ndarray,
-    *,
-    first: np.ndarray,
-    second: np.ndarray,
-    weights: np.ndarray,
-) -> MeanEstimate:
-    """Return an estimate clustered one way, or the two-way one where that is wider.
-
-    Parameters
-    ----------
-    estimate : MeanEstimate
-        Clustered by ``first``.
-    influence : ndarray of shape (n,)
-        Of each value on the estimate; they sum to 0.
-    first, second : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    MeanEstimate
-        As given where ``second`` has fewer than 10 clusters with weight.
-    """
-    if not estimate.has_interval:
-        return estimate
-    codes = np.unique(second, return_inverse=True)[1].reshape(-1)
-    totals = np.bincount(codes, weights)
-    n_second = int((totals > 0).sum())
-    if n_second < FEWEST_SECOND_CLUSTERS:
-        return estimate
-    variance = two_way_variance(influence, first, second)
-    if not variance > 0:
-        return estimate
-    df = min(estimate.df, kish_size(totals) - 1)
-    two_way = estimate.with_error(float(np.sqrt(variance)), df)
-    if not two_way.width > estimate.width:
-        return estimate
-    return replace(
-        two_way,
-        method="two-way cluster-robust t",
-        assumes="series are independent draws, and so are shocks of the calendar",
-    )

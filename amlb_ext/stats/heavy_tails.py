@@ -166,8 +166,16 @@ class PlainContrast:
         record = {"rmse": self.g.rmse, "rmse_f": self.f.rmse, "by": self.by(veto)}
         if not veto:
             return record
-        means = {"loss": self.g.mean, "loss_f": self.f.mean}
-        return {**record, **means, **withheld_figures(self.difference, veto)}
+        nothing = ("low", "high", "p", "p_adjusted", "p_null")
+        return {
+            **record,
+            **dict.fromkeys(nothing, float("nan")),
+            "loss": self.g.mean,
+            "loss_f": self.f.mean,
+            "difference": self.difference,
+            "verdict": "no claim",
+            "reason": veto,
+        }
 
     def judge(self, estimate: MeanEstimate) -> tuple[MeanEstimate, str]:
         """Return what stands for a difference of capped losses, and why where that may not."""
@@ -179,17 +187,6 @@ class PlainContrast:
         if not veto:
             return estimate
         return replace(estimate, point=self.difference).without_interval(veto)
-
-
-def withheld_figures(difference: float, veto: str) -> dict[str, object]:
-    """Return the columns of a plain difference of which nothing is claimed."""
-    nothing = ("low", "high", "p", "p_adjusted", "p_null")
-    return {
-        **dict.fromkeys(nothing, float("nan")),
-        "difference": difference,
-        "verdict": "no claim",
-        "reason": veto,
-    }
 
 
 def contrast_plainly(

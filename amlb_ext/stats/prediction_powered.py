@@ -281,17 +281,21 @@ class PoweredMean:
         From the labelled rows alone.
     lam : float
         Power-tuning factor in [0, 1]; 0 is the classical estimate.
-    width_ratio : float
-        Width of the first over width of the second; .86 means 14 % narrower.
     n_unlabelled : int
         Unlabelled rows with positive weight.
     """
 
     estimate: MeanEstimate
     classical: MeanEstimate
-    lam: float
-    width_ratio: float
+    lam: float = 0.0
     n_unlabelled: int
+
+    @property
+    def width_ratio(self) -> float:
+        """Width of the first over width of the second; .86 means 14 % narrower."""
+        if not self.classical.width > 0:
+            return float("nan")
+        return self.estimate.width / self.classical.width
 
 
 def prediction_powered_mean(
@@ -381,8 +385,6 @@ def prediction_powered_mean(
         return PoweredMean(
             estimate=powered.without_interval(reason),
             classical=classical,
-            lam=0.0,
-            width_ratio=float("nan"),
             n_unlabelled=n_far,
         )
 
@@ -411,12 +413,10 @@ def prediction_powered_mean(
         # unbiased whatever the surrogate: both means of tau estimate the same number
         point = float(classical.point - lam * (mean_tau - mean_far))
         estimate = replace(powered, point=point).with_error(se, kish_size(w_sums) - 1)
-    ratio = estimate.width / classical.width if classical.width > 0 else float("nan")
     return PoweredMean(
         estimate=estimate,
         classical=classical,
         lam=lam,
-        width_ratio=ratio,
         n_unlabelled=n_far,
     )
 

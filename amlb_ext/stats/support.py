@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -142,14 +143,12 @@ def check_support(
     U = np.asarray(X, float)
     codes = None if labels is None else np.asarray(labels)
     _check_inputs(S, U, codes, k)
+    compared = partial(Support, k=k, n_labelled=len(S), n_other=len(U))
     if len(S) <= k or len(U) == 0:
-        return Support(
+        return compared(
             share_inside=math.nan,
             labelled_share_inside=math.nan,
             least=1 - TOLERANCE,
-            k=k,
-            n_labelled=len(S),
-            n_other=len(U),
             inside=np.zeros(0, dtype=bool),
             refused=True,
         )
@@ -166,13 +165,10 @@ def check_support(
         lacking, what_lacks = _lacking_classes(inside, codes, classes)
     if is_refused and not lacking:
         lacking, what_lacks = _differing_columns(S, U[~inside], columns)
-    return Support(
+    return compared(
         share_inside=share,
         labelled_share_inside=q,
         least=least,
-        k=k,
-        n_labelled=len(S),
-        n_other=len(U),
         inside=inside,
         refused=is_refused,
         lacking=lacking,

@@ -150,14 +150,34 @@ def weighted_mean_interval(
     'only 1 cluster with weight; an interval needs at least 3'
     """
     v, w, codes = checked_rows(values, weights, clusters)
-    return _ratio_interval(
-        v,
-        w,
-        codes,
-        level=level,
+    weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
+    total, n_clusters = weight_sums.sum(), len(weight_sums)
+    point = float(weighted_sums.sum() / total) if len(v) else float("nan")
+    estimate = MeanEstimate(
+        point=point,
+        n=len(v),
+        n_clusters=n_clusters,
         method="cluster-robust t, ratio estimator",
         assumes="clusters (originating real rows) are independent draws from the population",
+        level=level,
     )
+    if len(v) == 0:
+        return estimate.without_interval("no row has any weight")
+    if reason := why_no_interval(weight_sums):
+        return estimate.without_interval(reason)
+
+    # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
+    psi = (weighted_sums - point * weight_sums) / total
+    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
+    df = kish_size(weight_sums) - 1
+    largest = np.abs(v).max()
+    if se <= ROUNDING * largest:
+        # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
+        if point != 0 and largest > 0:
+            reason = "all clusters agree on one value; their spread cannot be estimated"
+            return estimate.without_interval(reason)
+        se = 0.0
+    return estimate.with_error(se, df)
 
 
 def naive_interval(
@@ -173,12 +193,8 @@ def naive_interval(
     >>> naive_interval(np.array([1.0, 2.0, 3.0])).method
     'naive t (NOT VALID for made rows, for comparison only)'
     """
-    v, w, codes = checked_rows(values, weights, None)
-    return _ratio_interval(
-        v,
-        w,
-        codes,
-        level=level,
+    return replace(
+        weighted_mean_interval(values, weights, None, level),
         method="naive t (NOT VALID for made rows, for comparison only)",
         assumes="all rows are independent, which rows made from one real row are not",
     )
@@ -357,86 +373,3 @@ def why_no_interval(totals: np.ndarray) -> str:
     if kish_size(totals) < MIN_EFFECTIVE:
         return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
     return ""
-
-
-def sum_interval(
-    influence: np.ndarray,
-    clusters: np.ndarray | None = None,
-    level: float = 0.95,
-    *,
-    df: float,
-) -> MeanEstimate:
-    r"""Return the interval around 0 of an estimate whose influences are known.
-
-    .. math:: s^2 = \frac{K}{K-1} \sum_k \Big(\sum_{i \in k} \psi_i\Big)^2
-
-    Parameters
-    ----------
-    influence : ndarray of shape (n,)
-        psi, of each row on the estimate; they sum to 0.
-    clusters : ndarray of shape (n,), optional
-        Any labels; when omitted every row is its own cluster.
-    level : float
-    df : float
-        Degrees of freedom.
-
-    Examples
-    --------
-    >>> round(sum_interval(np.array([-1.0, 0.0, 1.0]) / 3, df=2).se, 4)  # of the mean of 1, 2, 3
-    0.5774
-    """
-    psi = influence
-    if clusters is not None:
-        codes = np.unique(clusters, return_inverse=True)[1].reshape(-1)
-        psi = np.bincount(codes, influence)
-    n_clusters = len(psi)
-    estimate = MeanEstimate(
-        point=0.0,
-        n=len(influence),
-        n_clusters=n_clusters,
-        method="cluster-robust t, linearised",
-        assumes="clusters (originating real rows) are independent draws from the population",
-        level=level,
-    )
-    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
-    return estimate.with_error(se, df)
-
-
-def _ratio_interval(
-    v: np.ndarray,
-    w: np.ndarray,
-    codes: np.ndarray,
-    *,
-    level: float,
-    method: str,
-    assumes: str,
-) -> MeanEstimate:
-    """Return the interval of :func:`weighted_mean_interval` for checked rows with weight."""
-    weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
-    total, n_clusters = weight_sums.sum(), len(weight_sums)
-    point = float(weighted_sums.sum() / total) if len(v) else float("nan")
-    estimate = MeanEstimate(
-        point=point,
-        n=len(v),
-        n_clusters=n_clusters,
-        method=method,
-        assumes=assumes,
-        level=level,
-    )
-    if len(v) == 0:
-        return estimate.without_interval("no row has any weight")
-    if reason := why_no_interval(weight_sums):
-        return estimate.without_interval(reason)
-
-    # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
-    psi = (weighted_sums - point * weight_sums) / total
-    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
-    df = kish_size(weight_sums) - 1
-    largest = np.abs(v).max()
-    if se <= ROUNDING * largest:
-        # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
-        if point != 0 and largest > 0:
-            reason = "all clusters agree on one value; their spread cannot be estimated"
-            return estimate.without_interval(reason)
-        se = 0.0
-    return estimate.with_error(se, df)

@@ -106,16 +106,7 @@ class LatentMixture(BaseEstimator):
             # the targets are the last coordinates
             joint = np.column_stack([means, y])
             self.mixtures_[JOINT] = self._fit_mixture(joint, rng)
-        else:
-            self._fit_classes(means, y, rng)
-        return self
-
-    def _fit_classes(
-        self,
-        means: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+            return self
         for c in np.unique(y):
             class_means = means[y == c]
             if len(class_means) > 1:
@@ -125,6 +116,7 @@ class LatentMixture(BaseEstimator):
         sample = self._draw_sample(means, rng)
         if len(self.mixtures_) < self.n_classes_:
             self.mixtures_[ANY_CLASS] = self._fit_sample(*sample)
+        return self
 
     def sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw z, (n, l), for targets as in :meth:`fit`."""

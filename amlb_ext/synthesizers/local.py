@@ -264,18 +264,7 @@ class LocalResampler(Synthesizer):
         parent_codes = self.codes_[a]
         takes_mate = rng.random(parent_codes.shape) < w
         codes = np.where(takes_mate, self.codes_[b], parent_codes)
-        numbers = self._mix_numbers(a, b, w=w, rng=rng)
-        return np.hstack([codes, numbers])
-
-    def _mix_numbers(
-        self,
-        a: np.ndarray,
-        b: np.ndarray,
-        *,
-        w: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
-        """Return numbers between those of parent and mate, and jittered: (n, q)."""
+        # numbers between those of parent and mate, and jittered: (n, q)
         A = self.numbers_[a]
         B = self.numbers_[b]
         # between two free numbers the new one lies on the way; an atom or a missing number has
@@ -292,7 +281,7 @@ class LocalResampler(Synthesizer):
         noise = rng.standard_normal(A.shape)
         step = self.jitter * self.span_
         jittered = numbers + step * noise
-        return np.where(is_free, jittered, numbers)
+        return np.hstack([codes, np.where(is_free, jittered, numbers)])
 
     def _draw_pair(
         self,

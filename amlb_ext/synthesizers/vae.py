@@ -304,18 +304,23 @@ class VAE(Synthesizer):
         rng: np.random.Generator,
     ) -> None:
         """Fit p(z | y) and s, then the corrections of the margins."""
+        assert self.network_ is not None
         n = len(y)
         size = self._rows_at_once()
         mu, log_s2 = self._encode_rows(data)
         # rows that were learned from show too small a spread; few rows have none held out
         r = held if len(held) else np.arange(min(size, n))
-        self.noise_ = self._unsaid_spread(
-            data,
-            table,
-            mu=mu,
-            log_s2=log_s2,
-            r=r,
-        )
+        with torch.no_grad():
+            eps = torch.randn(mu[r].shape)
+            s = (0.5 * log_s2[r]).exp()
+            z = mu[r] + eps * s
+            v_hat, _ = self.network_.decode(z, data.y[r])
+        # s, (q,): the root mean squared error of the decoder
+        seen = table.seen[r]
+        squares = (v_hat.double().numpy() - table.numbers[r]) ** 2 * seen
+        # a number that none of these rows has shows no error
+        n_seen = seen.sum(axis=0).clip(1)
+        self.noise_ = np.sqrt(squares.sum(axis=0) / n_seen)
         s2 = log_s2.double().exp().mean(dim=0)
         self.mixture_ = LatentMixture().fit(
             mu=mu.double().numpy(),
@@ -326,36 +331,13 @@ class VAE(Synthesizer):
         )
         # each target as often as in the table
         positions = np.arange(size) * n // size
-        v_hat, log_p = self._decode_new(y[positions], rng)
+        new_numbers, log_p = self._decode_new(y[positions], rng)
         shares = []
         for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
             counts = np.bincount(codes, minlength=card)
             shares.append(counts / n)
         margins = Margins(self.prep_.cards_)
-        self.margins_ = margins.fit(v_hat, log_p, shares)
-
-    def _unsaid_spread(
-        self,
-        data: Rows,
-        table: PreparedTable,
-        *,
-        mu: Tensor,
-        log_s2: Tensor,
-        r: np.ndarray,
-    ) -> np.ndarray:
-        """Return s, (q,): the root mean squared error of the decoder on rows r."""
-        assert self.network_ is not None
-        with torch.no_grad():
-            eps = torch.randn(mu[r].shape)
-            s = (0.5 * log_s2[r]).exp()
-            z = mu[r] + eps * s
-            v_hat, _ = self.network_.decode(z, data.y[r])
-        error = v_hat.double().numpy() - table.numbers[r]
-        seen = table.seen[r]
-        total = (error**2 * seen).sum(axis=0)
-        # a number that none of these rows has shows no error
-        n_seen = seen.sum(axis=0).clip(1)
-        return np.sqrt(total / n_seen)
+        self.margins_ = margins.fit(new_numbers, log_p, shares)
 
     # --- sampling; ``PaperVAE`` replaces the latent draw, the noise and the draw of a row ---
 

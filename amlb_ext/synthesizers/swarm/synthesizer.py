@@ -11,7 +11,6 @@ import numpy as np
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.synthesizers.base import check_settings
 from amlb_ext.synthesizers.network import DenseNetwork
 from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.swarm.arena import (
@@ -111,10 +110,7 @@ class Swarm(VAE):
                 raise ConfigError(
                     f"no objective {name!r}", suggest_nearest(name, OBJECTIVES)
                 )
-        numbers = self.get_params(deep=False)
-        for name in ("objective", "search", "labels"):
-            del numbers[name]
-        check_settings(numbers, ("batch", "max_steps"))
+        super()._check_parameters()
         check_generators(self.generators)
 
     def _fit(
