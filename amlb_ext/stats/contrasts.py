@@ -411,14 +411,6 @@ class Comparison:
         return p_value(self.estimate)
 
     @property
-    def has_same_sign(self) -> bool:
-        """Whether the candidate differs from F's re-fits in the direction in which from F."""
-        if self.beside_refits is None:
-            return True
-        # better than F but worse than its re-fits: F was unlucky, the candidate is not good
-        return bool(np.sign(self.beside_refits.point) == np.sign(self.estimate.point))
-
-    @property
     def p_both(self) -> float:
         """That it does not differ from both, F and its re-fits: the larger of the two p-values.
 
@@ -426,7 +418,10 @@ class Comparison:
         """
         if self.beside_refits is None or np.isnan(self.p):
             return self.p
-        return float(np.maximum(self.p, self.p_null)) if self.has_same_sign else 1.0
+        # better than F but worse than its re-fits: F was unlucky, the candidate is not good
+        if np.sign(self.beside_refits.point) != np.sign(self.estimate.point):
+            return 1.0
+        return float(np.maximum(self.p, self.p_null))
 
     def relative_difference(self) -> tuple[float, float, MeanEstimate] | None:
         """Return the change as a share of F's loss with weight and without, and their gap.

@@ -143,6 +143,7 @@ class VAE(Synthesizer):
     device: str = "auto"
 
     _normalise = True
+    _adds_noise = True
 
     def _fit(
         self,
@@ -339,7 +340,7 @@ class VAE(Synthesizer):
         margins = Margins(self.prep_.cards_)
         self.margins_ = margins.fit(new_numbers, log_p, shares)
 
-    # --- sampling; ``PaperVAE`` replaces the latent draw, the noise and the draw of a row ---
+    # --- sampling; ``PaperVAE`` replaces the latent draw and the draw of a row ---
 
     def _sample(
         self,
@@ -378,8 +379,9 @@ class VAE(Synthesizer):
         with torch.no_grad():
             v_hat, log_p = self.network_.decode(z, self._target_tensor(y))
         numbers = v_hat.double().numpy()
-        noise = self._draw_noise(numbers.shape, rng)
-        return numbers + noise, log_p.double().numpy()
+        if self._adds_noise:
+            numbers = numbers + self.noise_ * rng.standard_normal(numbers.shape)
+        return numbers, log_p.double().numpy()
 
     def _draw_latent(
         self,
@@ -387,13 +389,6 @@ class VAE(Synthesizer):
         rng: np.random.Generator,
     ) -> np.ndarray:
         return self.mixture_.sample(self._target_score(y), rng)
-
-    def _draw_noise(
-        self,
-        shape: tuple[int, ...],
-        rng: np.random.Generator,
-    ) -> np.ndarray | float:
-        return self.noise_ * rng.standard_normal(shape)
 
     def _draw_rows(
         self,

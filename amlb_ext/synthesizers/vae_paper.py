@@ -47,6 +47,7 @@ class PaperVAE(VAE):
     hidden: int = 16
 
     _normalise = False
+    _adds_noise = False
 
     def _make_network(self) -> RowNetwork:
         network = Network(
@@ -88,13 +89,6 @@ class PaperVAE(VAE):
         rng: np.random.Generator,
     ) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
-
-    def _draw_noise(
-        self,
-        shape: tuple[int, ...],
-        rng: np.random.Generator,
-    ) -> np.ndarray | float:
-        return 0.0
 
     def _draw_rows(
         self,
