@@ -235,6 +235,16 @@ class Coding:
             written_labels=written_labels,
         )
 
+    @property
+    def _target_column(self) -> ColumnCoding:
+        return ColumnCoding(
+            name=self.target,
+            written=self.written_target,
+            form="text" if self.kind.is_classification else "float",
+            categories=self.labels,
+            values=self.written_labels,
+        )
+
     def encode(self, features: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
         """Return the frame to write.
 
@@ -265,15 +275,7 @@ class Coding:
         frame = {}
         for column in self.columns:
             frame[column.written] = column.encode(features[column.name])
-        if self.kind.is_classification:
-            written = _recode(
-                target,
-                name=self.target,
-                known=self.labels,
-                recoded=self.written_labels,
-            )
-        else:
-            written = _as_floats(self.target, target)
+        written = self._target_column.encode(target)
         if written.isna().any():
             row = _first_position(written.isna())
             raise SuiteError(
@@ -300,17 +302,8 @@ class Coding:
         features = {}
         for column in self.columns:
             features[column.name] = column.decode(frame[column.written])
-        target = frame[self.written_target]
-        if self.kind.is_classification:
-            target = _recode(
-                target,
-                name=self.target,
-                known=self.written_labels,
-                recoded=self.labels,
-            )
-        else:
-            target = target.astype("float64")
-        return pd.DataFrame(features, index=frame.index), target.rename(self.target)
+        target = self._target_column.decode(frame[self.written_target])
+        return pd.DataFrame(features, index=frame.index), target
 
     def read_csv(self, path: Path) -> pd.DataFrame:
         """Read a file of this coding, every column in its form, for :meth:`decode`.
@@ -340,10 +333,10 @@ class Coding:
         """Return rows of texts with every column in its form."""
         frame = block.astype(object)
         self._check_columns(list(frame.columns))
-        numbers = [column.written for column in self.columns if column.form in NUMBERS]
-        if not self.kind.is_classification:
-            numbers.append(self.written_target)
-        for name in numbers:
+        for column in (*self.columns, self._target_column):
+            name = column.written
+            if column.form not in NUMBERS:
+                continue
             # numpy converts objects with Python's float, which is exact; the parser of pandas
             # is not always
             texts = frame[name].to_numpy()

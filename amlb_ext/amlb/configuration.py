@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from amlb_ext.amlb.definition import DEFAULT_FOLDS, read_amlb_yaml
 from amlb_ext.core.assets import asset_path
@@ -26,6 +26,18 @@ OWN_DEFINITIONS = "{root}/resources/benchmarks"
 OWN_CONSTRAINTS = "{root}/resources/constraints.yaml"
 OWN_USER_DIRECTORY = "~/.config/automlbenchmark"
 OWN_INPUT_DIRECTORY = "~/.openml/cache"
+
+
+class PathSetting(NamedTuple):
+    """A setting that holds paths: where it stands, and AMLB's own value."""
+
+    section: str
+    key: str
+    own: str
+
+
+DEFINITION_DIR = PathSetting("benchmarks", "definition_dir", OWN_DEFINITIONS)
+CONSTRAINTS_FILE = PathSetting("benchmarks", "constraints_file", OWN_CONSTRAINTS)
 
 
 def resolve_directories(options: SourceConfig) -> dict[str, str]:
@@ -121,7 +133,7 @@ def search_folders(options: SourceConfig) -> list[Path]:
     user = Path(directories["user"])
     folders = [user / "benchmarks"]
     config = _read_optional_config(user)
-    for text in _setting_texts(config, "benchmarks", "definition_dir"):
+    for text in _setting_texts(config, DEFINITION_DIR):
         # Without a checkout its folders cannot be searched, the others can.
         if "root" in directories or "{root}" not in text:
             folders.append(expand_path(substitute_directories(text, directories)))
@@ -192,14 +204,7 @@ def find_definition(
         raise DefinitionError(
             f"there is no benchmark definition {path}", "give a name or a YAML file"
         )
-    folders = configured_paths(
-        config,
-        "benchmarks",
-        "definition_dir",
-        OWN_DEFINITIONS,
-        userdir=userdir,
-        root=root,
-    )
+    folders = configured_paths(DEFINITION_DIR, config, userdir=userdir, root=root)
     names: set[str] = set()
     for folder in folders:
         path = folder / f"{benchmark}.yaml"
@@ -222,14 +227,7 @@ def read_constraint(
         Naming the nearest known constraint.
     """
     by_name: dict[str, dict[str, Any]] = {}
-    files = configured_paths(
-        config,
-        "benchmarks",
-        "constraints_file",
-        OWN_CONSTRAINTS,
-        userdir=userdir,
-        root=root,
-    )
+    files = configured_paths(CONSTRAINTS_FILE, config, userdir=userdir, root=root)
     for path in files:
         constraints = read_amlb_yaml(path) if path.is_file() else None
         for key, settings in (constraints or {}).items():
@@ -250,39 +248,30 @@ def configured_folds(config: dict[str, Any]) -> int:
 
 
 def configured_paths(
-    config: dict[str, Any],
-    section: str,
-    key: str,
-    default: str,
-    *,
-    userdir: Path,
-    root: Path,
+    setting: PathSetting, config: dict[str, Any], *, userdir: Path, root: Path
 ) -> list[Path]:
     """Return the paths of a setting such as ``definition_dir`` of ``benchmarks``.
 
     Parameters
     ----------
+    setting : PathSetting
     config : dict
         As :func:`read_user_config` gives it.
-    section, key : str
-        Where the setting stands.
-    default : str
-        AMLB's own value.
     userdir, root : Path
         What ``{user}`` and ``{root}`` stand for.
     """
     # No definition lies in the folder of data sets, so {input} stays as it is.
     directories = {"user": str(userdir), "root": str(root), "input": "{input}"}
-    texts = _setting_texts(config, section, key) or [default]
+    texts = _setting_texts(config, setting) or [setting.own]
     return [expand_path(substitute_directories(text, directories)) for text in texts]
 
 
-def _setting_texts(config: dict[str, Any], section: str, key: str) -> list[str]:
+def _setting_texts(config: dict[str, Any], setting: PathSetting) -> list[str]:
     """Return a setting that is a text or a list of texts, as a list."""
-    settings = config.get(section)
+    settings = config.get(setting.section)
     if not isinstance(settings, dict):
         return []
-    value = settings.get(key)
+    value = settings.get(setting.key)
     if not value:
         return []
     texts = value if isinstance(value, list) else [value]

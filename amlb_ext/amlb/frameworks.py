@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.amlb.configuration import configured_paths
+from amlb_ext.amlb.configuration import PathSetting, configured_paths
 from amlb_ext.amlb.definition import read_amlb_yaml, sanitize_name
 from amlb_ext.core.errors import DefinitionError, suggest_nearest
 
-#: AMLB's own value of the setting ``frameworks.definition_file``.
-OWN_FRAMEWORKS = "{root}/resources/frameworks.yaml"
+DEFINITION_FILE = PathSetting(
+    "frameworks", "definition_file", "{root}/resources/frameworks.yaml"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,14 +133,7 @@ def _definition_files(
     tag: str, userdir: Path, root: Path, config: dict[str, Any]
 ) -> list[Path]:
     """Return the files of frameworks that AMLB reads for a tag, whether they are there or not."""
-    files = configured_paths(
-        config,
-        "frameworks",
-        "definition_file",
-        OWN_FRAMEWORKS,
-        userdir=userdir,
-        root=root,
-    )
+    files = configured_paths(DEFINITION_FILE, config, userdir=userdir, root=root)
     if not tag:
         return files
     # flaml:2023Q2 stands in frameworks_2023Q2.yaml

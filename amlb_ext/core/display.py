@@ -266,11 +266,9 @@ def escape_controls(text: str) -> str:
     >>> print(escape_controls("red: \\x1b[31m"))
     red: \\x1b[31m
     """
-    return _CONTROL_CHARACTERS.sub(_write_out, text)
-
-
-def _write_out(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
+    return _CONTROL_CHARACTERS.sub(
+        lambda match: match[0].encode("unicode_escape").decode(), text
+    )
 
 
 def escape_latex(text: str) -> str:

@@ -7,13 +7,14 @@ this list compute from their rows and do nothing else.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
 import numbers
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from amlb_ext.core.assets import asset_path
@@ -71,33 +72,28 @@ def find_unlisted(path: str, params: Mapping[str, Any]) -> str:
     >>> find_unlisted("os.abort", {})
     'the class os.abort'
     """
-    if path in PACKAGED_MODELS:
-        return _find_unlisted_number(path, params)
-    package, _, name = path.partition(".")
-    is_xgboost = package == "xgboost" and name in _XGBOOST
-    sklearn_class = None if is_xgboost else _find_listed_class(path)
-    if sklearn_class is None and not is_xgboost:
+    is_allowed = _find_rule(path)
+    if is_allowed is None:
         return f"the class {path}"
     if not isinstance(params, Mapping):
         return f"the parameters of {path}, {params!r},"
     for key, value in params.items():
-        if is_xgboost:
-            is_allowed = _is_number(value) or is_xgboost_word(key, value)
-        else:
-            is_allowed = _is_listed_value(sklearn_class, key, value)
-        if not is_allowed:
+        if not is_allowed(key, value):
             return f"the parameter {key}={value!r} of {path}"
     return ""
 
 
-def _find_unlisted_number(path: str, params: Mapping[str, Any]) -> str:
-    """Return the first parameter of one of our own models that is none of its numbers."""
-    if not isinstance(params, Mapping):
-        return f"the parameters of {path}, {params!r},"
-    for key, value in params.items():
-        if key not in PACKAGED_MODELS[path] or not _is_number(value):
-            return f"the parameter {key}={value!r} of {path}"
-    return ""
+def _find_rule(path: str) -> Callable[[Any, Any], bool] | None:
+    """Return what says whether a parameter may have a value; None of a class not on the list."""
+    if path in PACKAGED_MODELS:
+        return lambda key, value: key in PACKAGED_MODELS[path] and _is_number(value)
+    package, _, name = path.partition(".")
+    if package == "xgboost" and name in _XGBOOST:
+        return lambda key, value: _is_number(value) or is_xgboost_word(key, value)
+    sklearn_class = _find_listed_class(path)
+    if sklearn_class is None:
+        return None
+    return functools.partial(_is_listed_value, sklearn_class)
 
 
 def check_is_listed(where: str, path: str, params: Mapping[str, Any]) -> None:

@@ -180,10 +180,6 @@ def checked_unit_losses(
     return losses
 
 
-def _brier(rows: Predicted) -> np.ndarray:
-    return row_losses.brier_loss(rows.y, rows.f)
-
-
 def _log_loss(rows: Predicted) -> np.ndarray:
     p = row_losses.true_probability(rows.y, rows.f)
     return np.asarray(-np.log(np.clip(p, SMALLEST_PROBABILITY, 1.0)))
@@ -198,14 +194,6 @@ def _balanced(rows: Predicted) -> np.ndarray:
     weight = np.zeros(codes.max() + 1)
     weight[codes] = len(rows.y) / (len(codes) * counts)
     return _zero_one(rows) * weight[rows.y.astype(int)]
-
-
-def _squared(rows: Predicted) -> np.ndarray:
-    return row_losses.squared_error(rows.y, rows.f)
-
-
-def _absolute(rows: Predicted) -> np.ndarray:
-    return row_losses.absolute_error(rows.y, rows.f)
 
 
 def _squared_log(rows: Predicted) -> np.ndarray:
@@ -237,7 +225,7 @@ LOSSES: dict[str, Loss] = {
             title="Brier loss",
             formula="sum over classes of (f_c - 1[y = c])^2, from 0 to 2",
             basis="probabilities",
-            of_rows=_brier,
+            of_rows=lambda rows: row_losses.brier_loss(rows.y, rows.f),
         ),
         Loss(
             name="log_loss",
@@ -275,7 +263,7 @@ LOSSES: dict[str, Loss] = {
             formula="(f - y)^2",
             unit="target squared",
             basis="numbers",
-            of_rows=_squared,
+            of_rows=lambda rows: row_losses.squared_error(rows.y, rows.f),
         ),
         Loss(
             name="absolute",
@@ -283,7 +271,7 @@ LOSSES: dict[str, Loss] = {
             formula="|f - y|",
             unit="target",
             basis="numbers",
-            of_rows=_absolute,
+            of_rows=lambda rows: row_losses.absolute_error(rows.y, rows.f),
         ),
         Loss(
             name="squared_log",
@@ -295,45 +283,31 @@ LOSSES: dict[str, Loss] = {
     )
 }
 
-#: scikit-learn's scorers and the loss whose mean orders models as they do.
-SCORERS = {
-    "accuracy": "zero_one",
-    "balanced_accuracy": "balanced",
-    "neg_brier_score": "brier",
-    "neg_log_loss": "log_loss",
-    "neg_max_error": None,
-    "neg_mean_absolute_error": "absolute",
-    "neg_mean_squared_error": "squared",
-    "neg_mean_squared_log_error": "squared_log",
-    "neg_root_mean_squared_error": "squared",
-    "neg_root_mean_squared_log_error": "squared_log",
-    "r2": "squared",
-    "explained_variance": None,
-    "roc_auc": "auc",
-    # as AMLB calls them
-    "acc": "zero_one",
-    "balacc": "balanced",
-    "logloss": "log_loss",
-    "mae": "absolute",
-    "mse": "squared",
-    "rmse": "squared",
-    "rmsle": "squared_log",
-}
-#: The same by the function that a scorer calls.
-_SCORED_BY = {
-    "accuracy_score": "zero_one",
-    "balanced_accuracy_score": "balanced",
-    "brier_score_loss": "brier",
-    "log_loss": "log_loss",
-    "mean_absolute_error": "absolute",
-    "mean_squared_error": "squared",
-    "mean_squared_log_error": "squared_log",
-    "r2_score": "squared",
-    "roc_auc_score": "auc",
-    "root_mean_squared_error": "squared",
-    "root_mean_squared_log_error": "squared_log",
-    "zero_one_loss": "zero_one",
-}
+#: scikit-learn's scorers, the function that each calls, and the loss whose mean orders models as
+#: they do.
+_SCORED = (
+    ("accuracy", "accuracy_score", "zero_one"),
+    ("balanced_accuracy", "balanced_accuracy_score", "balanced"),
+    ("neg_brier_score", "brier_score_loss", "brier"),
+    ("neg_log_loss", "log_loss", "log_loss"),
+    ("neg_mean_absolute_error", "mean_absolute_error", "absolute"),
+    ("neg_mean_squared_error", "mean_squared_error", "squared"),
+    ("neg_mean_squared_log_error", "mean_squared_log_error", "squared_log"),
+    ("neg_root_mean_squared_error", "root_mean_squared_error", "squared"),
+    ("neg_root_mean_squared_log_error", "root_mean_squared_log_error", "squared_log"),
+    ("r2", "r2_score", "squared"),
+    ("roc_auc", "roc_auc_score", "auc"),
+)
+#: By the name of a scorer; None of one that is no mean of losses of rows.
+SCORERS: dict[str, str | None] = {scorer: loss for scorer, _, loss in _SCORED}
+SCORERS |= {"neg_max_error": None, "explained_variance": None}
+#: As AMLB calls them.
+SCORERS |= {"acc": "zero_one", "balacc": "balanced", "logloss": "log_loss"}
+SCORERS |= {"mae": "absolute", "mse": "squared", "rmse": "squared"}
+SCORERS |= {"rmsle": "squared_log"}
+#: By the function that a scorer calls; one has no scorer of its own.
+_SCORED_BY = {function: loss for _, function, loss in _SCORED}
+_SCORED_BY["zero_one_loss"] = "zero_one"
 
 
 def read_loss(

@@ -26,6 +26,7 @@ from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.processes import (
     LimitExceeded,
     Returned,
+    Watch,
     WorkerDied,
     call_here,
     log_file,
@@ -170,27 +171,19 @@ class Unit:
     arguments: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True)
-class UnitOutcome:
-    """The end of a unit: a result, or the reason why there is none.
+@dataclass(frozen=True, kw_only=True)
+class UnitOutcome(Returned):
+    """The end of a unit: what came back from its process, or the reason why there is no result.
 
     Attributes
     ----------
     index : int
         Position of the unit in the order in which units were drawn.
     unit : Unit
-    result : object
-        What the function returned; None for a lost unit.
-    error : Exception or None
-        What the function raised.
     lost : str
         Why there is no result; empty if there is one.
     attempts : tuple of str
         Why each attempt before the last failed.
-    seconds : float
-        Wall time.
-    peak : int
-        Largest memory of its process in bytes; 0 if it was not measured.
     where : str
         Host and process.
     log : str
@@ -199,12 +192,8 @@ class UnitOutcome:
 
     index: int
     unit: Unit
-    result: Any = None
-    error: Exception | None = None
     lost: str = ""
     attempts: tuple[str, ...] = ()
-    seconds: float = 0.0
-    peak: int = 0
     where: str = ""
     log: str = ""
 
@@ -236,15 +225,14 @@ def run_unit(
             returned = Returned()
             try:
                 with worker_process() as process:
-                    returned = process.call(
-                        unit.function,
-                        unit.arguments,
+                    watch = Watch(
                         log=log,
                         timeout=limits.timeout,
                         memory=limits.memory,
                         on_stage=on_stage and functools.partial(on_stage, unit.name),
                         stop=stop,
                     )
+                    returned = process.call(unit.function, unit.arguments, watch)
             except LimitExceeded as error:
                 reason = str(error)
             except WorkerDied as error:
@@ -272,14 +260,7 @@ def _outcome(index: int, unit: Unit, returned: Returned) -> UnitOutcome:
         is_ours = isinstance(error, HardsynthError)
         lost = str(error) if is_ours else f"{type(error).__name__}: {error}"
     return UnitOutcome(
-        index,
-        unit,
-        result=returned.result,
-        error=error,
-        lost=lost,
-        seconds=returned.seconds,
-        peak=returned.peak,
-        log=returned.trace,
+        **vars(returned), index=index, unit=unit, lost=lost, log=returned.trace
     )
 
 

@@ -78,6 +78,31 @@ class Returned:
     process: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """What is watched while a process computes a unit.
+
+    Attributes
+    ----------
+    log : Path
+        Takes what the function prints.
+    timeout : float
+        Seconds of wall time; 0 for no limit.
+    memory : int
+        Bytes; 0 for no limit.
+    on_stage : callable or None
+        Called with what the function does now, see :mod:`amlb_ext.core.progress`.
+    stop : threading.Event or None
+        Once it is set, the process is ended.
+    """
+
+    log: Path
+    timeout: float = 0.0
+    memory: int = 0
+    on_stage: Listener | None = None
+    stop: threading.Event | None = None
+
+
 def call_here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Returned:
     """Call a function in this process, with numerical libraries held to one thread."""
     from threadpoolctl import threadpool_limits
@@ -104,15 +129,7 @@ class WorkerProcess:
         self._pool: Any = None
 
     def call(
-        self,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        *,
-        log: Path,
-        timeout: float = 0.0,
-        memory: int = 0,
-        on_stage: Listener | None = None,
-        stop: threading.Event | None = None,
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], watch: Watch
     ) -> Returned:
         """Call a function in the process.
 
@@ -120,16 +137,7 @@ class WorkerProcess:
         ----------
         function : callable
         arguments : tuple
-        log : Path
-            Takes what the function prints.
-        timeout : float
-            Seconds of wall time; 0 for no limit.
-        memory : int
-            Bytes; 0 for no limit.
-        on_stage : callable, optional
-            Called with what the function does now, see :mod:`amlb_ext.core.progress`.
-        stop : threading.Event, optional
-            Once it is set, the process is ended.
+        watch : Watch
 
         Raises
         ------
@@ -140,16 +148,9 @@ class WorkerProcess:
         """
         from loky.process_executor import BrokenProcessPool
 
-        future = self._submit(function, arguments, log)
+        future = self._submit(function, arguments, watch.log)
         try:
-            seconds, peak = self._watch(
-                future,
-                timeout=timeout,
-                memory=memory,
-                log=log,
-                on_stage=on_stage,
-                stop=stop,
-            )
+            seconds, peak = self._watch(future, watch)
             returned: Returned = future.result()
         except BrokenProcessPool as error:
             reason = "its process died"
@@ -195,23 +196,14 @@ class WorkerProcess:
                 self.close()
         raise WorkerDied("no process could be started")
 
-    def _watch(
-        self,
-        future: Future[Returned],
-        *,
-        timeout: float,
-        memory: int,
-        log: Path,
-        on_stage: Listener | None,
-        stop: threading.Event | None,
-    ) -> tuple[float, int]:
+    def _watch(self, future: Future[Returned], watch: Watch) -> tuple[float, int]:
         """Wait for the end; return the seconds since it began, and its largest memory in bytes."""
         began = time.monotonic()
         peak = 0
         stage = ""
         n_suspended = 0
         while not wait([future], POLL).done:
-            if stop is not None and stop.is_set():
+            if watch.stop is not None and watch.stop.is_set():
                 raise WorkerDied("no longer wanted")
             pid = next(iter(self._pool._processes or {}), 0)
             # Looks are counted, not seconds: Ctrl-Z suspends this process as well, and when it
@@ -220,22 +212,22 @@ class WorkerProcess:
             if n_suspended * POLL >= PATIENCE:
                 raise WorkerDied(f"its process {pid} was suspended and not continued")
             # Loading libraries does not count: the clock starts when the log appears.
-            if not log.exists():
+            if not watch.log.exists():
                 began = time.monotonic()
                 continue
-            if on_stage is not None:
-                now = read_end(_stage_file(log))
+            if watch.on_stage is not None:
+                now = read_end(_stage_file(watch.log))
                 # the process may just be writing it
                 if now and now != stage:
                     stage = now
-                    on_stage(stage)
-            used = _memory_of(pid, with_children=bool(memory))
+                    watch.on_stage(stage)
+            used = _memory_of(pid, with_children=bool(watch.memory))
             peak = max(peak, used)
-            if timeout and time.monotonic() - began > timeout:
-                raise LimitExceeded(f"over the limit of {timeout:g} seconds")
-            if memory and used > memory:
+            if watch.timeout and time.monotonic() - began > watch.timeout:
+                raise LimitExceeded(f"over the limit of {watch.timeout:g} seconds")
+            if watch.memory and used > watch.memory:
                 raise LimitExceeded(
-                    f"over the limit of {memory / 1e6:,.0f} MB of memory"
+                    f"over the limit of {watch.memory / 1e6:,.0f} MB of memory"
                 )
         return time.monotonic() - began, peak
 

@@ -382,8 +382,7 @@ def _make_column(
         # Whole numbers too long for float64 are identifiers, decimals are measurements.
         are_identifiers = declared_type is None and floats.lost > 0 and floats.is_whole
         if not are_identifiers:
-            column, canonical = _make_number_column(column_name, column_type, floats)
-            return column, canonical, _number_notes(column_name, floats)
+            return _make_number_column(column_name, column_type, floats)
         column_type = "categorical"
         notes = [
             f"column {column_name!r}: {floats.before} distinct whole numbers would be "
@@ -407,7 +406,7 @@ def _make_column(
 
 def _make_number_column(
     name: str, column_type: ColumnType, floats: FloatColumn
-) -> tuple[Column, pd.Series]:
+) -> tuple[Column, pd.Series, list[str]]:
     values = floats.values
     if column_type == "integer":
         # The type decides how values are written back: an integer beyond 2**53 would be wrong.
@@ -415,17 +414,13 @@ def _make_number_column(
         if is_too_large or not _all_whole(values):
             column_type = "numeric"
     column = Column(name=name, type=column_type, has_missing=bool(values.isna().any()))
-    return column, values.rename(name)
-
-
-def _number_notes(name: str, floats: FloatColumn) -> list[str]:
-    """Return a note if numbers become equal, or are rounded."""
-    if not floats.lost:
-        return _rounding_notes(f"column {name!r}", floats)
-    return [
-        f"column {name!r}: {floats.before} distinct numbers are {floats.after} as 64-bit floats; "
-        "subtract a constant from the column to keep them apart"
-    ]
+    notes = _rounding_notes(f"column {name!r}", floats)
+    if floats.lost:
+        notes = [
+            f"column {name!r}: {floats.before} distinct numbers are {floats.after} as 64-bit "
+            "floats; subtract a constant from the column to keep them apart"
+        ]
+    return column, values.rename(name), notes
 
 
 def _infer_type(values: pd.Series) -> ColumnType:

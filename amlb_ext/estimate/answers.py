@@ -56,7 +56,6 @@ from amlb_ext.stats.error_estimate import (
     FAILED,
     ErrorEstimate,
     median_interval,
-    no_estimate,
 )
 from amlb_ext.stats.prediction_powered import choose_surrogate, prediction_powered_error
 from amlb_ext.stats.support import NEIGHBOURS, Support, check_support
@@ -343,8 +342,8 @@ class EstimateAnswers:
                 return Answer(estimate)
             reason = "too few labelled rows to learn which losses to expect"
         # an empty row in the table says why there is no answer
-        empty = no_estimate(
-            "ppi", level=self.level, n=len(inputs.y), assumes="", reason=reason
+        empty = ErrorEstimate(
+            name="ppi", level=self.level, n=len(inputs.y), assumes="", reason=reason
         )
         return Answer(empty, evidence=())
 

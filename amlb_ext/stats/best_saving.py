@@ -38,7 +38,7 @@ tests by union and intersection. ``benchmarks/claims/solvability.py`` measures t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t as student
@@ -129,16 +129,16 @@ def best_saving(
     split_gains, chosen = _cross_fitted_gains(gains, rng)
     total_gain = split_gains.mean(axis=0).sum()
     share = float(np.clip(total_gain / levels.sum(), 0.0, 1.0))
-    reason = _refusal(levels)
-    if reason:
-        return BestSaving(
-            point=share,
-            low=0.0,
-            high=1.0,
-            chosen=chosen,
-            n_clusters=len(levels),
-            reason=reason,
-        )
+    found = BestSaving(
+        point=share,
+        low=0.0,
+        high=1.0,
+        chosen=chosen,
+        n_clusters=len(levels),
+        reason=_refusal(levels),
+    )
+    if found.reason:
+        return found
     # half of the error for each limit
     df = kish_size(levels) - 1
     critical = float(student.ppf(0.5 + level / 2, df))
@@ -154,13 +154,8 @@ def best_saving(
     low = float(np.clip(low, 0.0, 1.0))
     # the limits come from different statements and may cross
     high = float(np.clip(high, low, 1.0))
-    return BestSaving(
-        point=float(np.clip(share, low, high)),
-        low=low,
-        high=high,
-        chosen=chosen,
-        n_clusters=len(levels),
-    )
+    point = float(np.clip(share, low, high))
+    return replace(found, point=point, low=low, high=high)
 
 
 def ratio_limits(

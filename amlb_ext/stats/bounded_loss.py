@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -85,7 +85,7 @@ class BoundedLoss:
 
     name: str
     bound: float
-    binary: bool
+    binary: bool = False
     unit: str
     needs: Needs
     rows: Callable[[np.ndarray, np.ndarray], np.ndarray] = field(
@@ -159,7 +159,6 @@ def log_loss(eps: float = CLIP) -> BoundedLoss:
     return BoundedLoss(
         name="log_loss",
         bound=-math.log(eps),
-        binary=False,
         unit="nats",
         needs="probabilities",
         rows=clipped_log_loss,
@@ -339,36 +338,32 @@ def _loss_of_range(
     return BoundedLoss(
         name=name,
         bound=bound,
-        binary=False,
         unit="squared range of the target" if is_squared else "range of the target",
         needs="numbers",
         rows=scaled_loss,
     )
 
 
+_ZERO_ONE = BoundedLoss(
+    name="zero_one",
+    bound=1.0,
+    binary=True,
+    unit="share of rows",
+    needs="codes",
+    rows=_zero_one_loss,
+)
 #: The losses by name; ``squared`` and ``absolute`` here want a target scaled to [0, 1].
 LOSSES: dict[str, BoundedLoss] = {
-    "zero_one": BoundedLoss(
-        name="zero_one",
-        bound=1.0,
-        binary=True,
-        unit="share of rows",
-        needs="codes",
-        rows=_zero_one_loss,
-    ),
-    "balanced": BoundedLoss(
+    "zero_one": _ZERO_ONE,
+    "balanced": replace(
+        _ZERO_ONE,
         name="balanced",
-        bound=1.0,
-        binary=True,
         unit="share of rows, each class counting alike",
-        needs="codes",
-        rows=_zero_one_loss,
         is_balanced=True,
     ),
     "brier": BoundedLoss(
         name="brier",
         bound=2.0,
-        binary=False,
         unit="squared probability",
         needs="probabilities",
         rows=brier_loss,

@@ -21,20 +21,14 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy import special, stats
 
-from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.stats.bounded_loss import checked_losses
-from amlb_ext.stats.error_estimate import (
-    ErrorEstimate,
-    clipped_estimate,
-    mean_without_interval,
-    no_estimate,
-)
+from amlb_ext.core.errors import DataError
+from amlb_ext.stats.error_estimate import ErrorEstimate, LossSample
 
+NO_ROW = "no labelled row"
 IID = "the labelled rows are independent draws from the population"
 LARGE = f"{IID}, and enough of them that their mean is nearly normal"
 SKEWED = (
@@ -83,21 +77,13 @@ def wilson_interval(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     >>> round(e.low, 4), round(e.high, 4)
     (0.0179, 0.4042)
     """
-    v = checked_sample(losses, 1.0, level, binary=True)
+    sample = LossSample.checked("wilson", losses, level, assumes=IID, binary=True)
+    v = sample.losses
     if len(v) == 0:
-        return no_estimate(
-            "wilson", level=level, n=0, assumes=IID, reason="no labelled row"
-        )
+        return sample.without_interval(NO_ROW)
     errors, n = np.array([v.sum()]), np.array([len(v)])
-    low, high = wilson_limits(errors, n, level)
-    return clipped_estimate(
-        "wilson",
-        v.mean(),
-        (float(low[0]), float(high[0])),
-        level=level,
-        n=len(v),
-        assumes=IID,
-    )
+    [low], [high] = wilson_limits(errors, n, level)
+    return sample.interval(low, high)
 
 
 def wilson_limits(
@@ -146,22 +132,14 @@ def clopper_pearson(losses: np.ndarray, level: float = 0.95) -> ErrorEstimate:
     >>> round(clopper_pearson(np.zeros(10)).high, 4)  # 1 - .025 ** (1 / 10)
     0.3085
     """
-    v = checked_sample(losses, 1.0, level, binary=True)
     name = "clopper_pearson"
+    sample = LossSample.checked(name, losses, level, assumes=IID, binary=True)
+    v = sample.losses
     if len(v) == 0:
-        return no_estimate(
-            name, level=level, n=0, assumes=IID, reason="no labelled row"
-        )
+        return sample.without_interval(NO_ROW)
     test = stats.binomtest(int(v.sum()), len(v))
     low, high = test.proportion_ci(level, method="exact")
-    return clipped_estimate(
-        name,
-        v.mean(),
-        (low, high),
-        level=level,
-        n=len(v),
-        assumes=IID,
-    )
+    return sample.interval(low, high)
 
 
 def t_interval(
@@ -194,55 +172,14 @@ def t_interval(
     >>> round(e.low, 4), round(e.high, 4)
     (0.0, 0.4484)
     """
-    v = checked_sample(losses, bound, level)
+    sample = LossSample.checked("t", losses, level, assumes=LARGE, bound=bound)
+    v = sample.losses
     if reason := why_no_spread(v):
-        return mean_without_interval("t", v, level=level, assumes=LARGE, reason=reason)
+        return sample.without_interval(reason)
     n, m = len(v), v.mean()
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
     half_width = quantile * v.std(ddof=1) / math.sqrt(n)
-    return clipped_estimate(
-        "t",
-        m,
-        (m - half_width, m + half_width),
-        level=level,
-        n=n,
-        assumes=LARGE,
-        bound=bound,
-    )
-
-
-def is_nearly_normal(losses: np.ndarray) -> bool:
-    """Say whether the losses are many enough, for their skewness, to quote a t interval.
-
-    Cochran's rule, n >= 25 g^2 with the skewness g, and 100 rows, since fewer do not show it.
-    What came of it: docs/evidence/coverage.md.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_nearly_normal(np.linspace(0, 1, 100)), is_nearly_normal(np.linspace(0, 1, 99))
-    (True, False)
-    >>> is_nearly_normal(np.repeat([0.0, 1.0], [990, 10]))  # g = 9.8
-    False
-    """
-    return _is_enough_for_skewness(losses, fewest=FEWEST_T, factor=COCHRAN)
-
-
-def _is_enough_for_skewness(losses: np.ndarray, *, fewest: int, factor: float) -> bool:
-    """Whether there are ``fewest`` losses and ``factor * g^2``, with their skewness g."""
-    v = np.asarray(losses, dtype=float)
-    # equal losses have no skewness, and no spread to build an interval on
-    if len(v) < fewest or why_no_spread(v):
-        return False
-    needed = factor * stats.skew(v) ** 2
-    return bool(len(v) >= needed)
+    return sample.interval(m - half_width, m + half_width)
 
 
 def hall_interval(
@@ -267,11 +204,10 @@ def hall_interval(
     >>> e.low > t.low, e.high > t.high
     (True, True)
     """
-    v = checked_sample(losses, bound, level)
+    sample = LossSample.checked("hall", losses, level, assumes=SKEWED, bound=bound)
+    v = sample.losses
     if reason := why_no_spread(v):
-        return mean_without_interval(
-            "hall", v, level=level, assumes=SKEWED, reason=reason
-        )
+        return sample.without_interval(reason)
     n, m = len(v), v.mean()
     a = stats.skew(v) / math.sqrt(n)
     quantile = special.stdtrit(n - 1, 0.5 + level / 2)
@@ -282,45 +218,38 @@ def hall_interval(
         # cbrt, not a power of 1/3: the base may be negative
         ends = 3 / a * (np.cbrt(shifted) - 1)
     low, high = m - ends * v.std(ddof=1) / math.sqrt(n)
-    return clipped_estimate(
-        "hall",
-        m,
-        (low, high),
-        level=level,
-        n=n,
-        assumes=SKEWED,
-        bound=bound,
-    )
-
-
-def is_mildly_skewed(losses: np.ndarray) -> bool:
-    """Say whether the losses are many enough, for their skewness, to quote Hall's interval.
-
-    n >= 15 g^2 with the skewness g, and 200 rows: docs/evidence/coverage.md has what came of it.
-
-    Examples
-    --------
-    >>> v = np.repeat([0.0, 1.0], [190, 10])
-    >>> is_mildly_skewed(v), is_nearly_normal(v)
-    (False, False)
-    >>> is_mildly_skewed(np.repeat([0.0, 1.0], [184, 16]))  # g = 3.1
-    True
-    """
-    return _is_enough_for_skewness(losses, fewest=FEWEST_HALL, factor=HALL)
+    return sample.interval(low, high)
 
 
 def interval_for_skewness(losses: np.ndarray) -> str:
     """Return which interval to quote for a loss other than 0-1: ``t``, ``hall`` or ``betting``.
 
+    With the skewness g of the losses, t by Cochran's rule, n >= 25 g^2, and 100 rows, since fewer
+    do not show it; Hall's interval with n >= 15 g^2 and 200 rows. What came of it:
+    docs/evidence/coverage.md.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+
     Examples
     --------
     >>> interval_for_skewness(np.linspace(0, 1, 100)), interval_for_skewness(np.linspace(0, 1, 99))
     ('t', 'betting')
+    >>> interval_for_skewness(np.repeat([0.0, 1.0], [184, 16]))  # g = 3.1
+    'hall'
+    >>> interval_for_skewness(np.repeat([0.0, 1.0], [190, 10]))
+    'betting'
     """
-    if is_nearly_normal(losses):
-        return "t"
-    if is_mildly_skewed(losses):
-        return "hall"
+    v = np.asarray(losses, dtype=float)
+    n = len(v)
+    # equal losses have no skewness, and no spread to build an interval on
+    if n >= FEWEST_T and not why_no_spread(v):
+        squared_skewness = stats.skew(v) ** 2
+        if n >= COCHRAN * squared_skewness:
+            return "t"
+        if n >= max(FEWEST_HALL, HALL * squared_skewness):
+            return "hall"
     # the only one that needs no spread, and the widest
     return "betting"
 
@@ -355,11 +284,10 @@ def betting_interval(
     >>> betting_interval(v).width < 0.6 * empirical_bernstein(v).width
     True
     """
-    v = checked_sample(losses, bound, level)
+    sample = LossSample.checked("betting", losses, level, assumes=IID, bound=bound)
+    v = sample.losses
     if len(v) == 0:
-        return no_estimate(
-            "betting", level=level, n=0, assumes=IID, reason="no labelled row"
-        )
+        return sample.without_interval(NO_ROW)
     log_goal = math.log(2 / (1 - level))  # each side has alpha / 2
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(v / bound) for _ in range(ORDERS)]
@@ -368,15 +296,7 @@ def betting_interval(
     # The upper limit of v is one less the lower limit of 1 - v.
     mirrored = 1 - np.minimum(rows, 1.0)
     high = 1 - _lower_betting_limit(mirrored, log_goal)
-    return clipped_estimate(
-        "betting",
-        v.mean(),
-        (bound * low, bound * high),
-        level=level,
-        n=len(v),
-        assumes=IID,
-        bound=bound,
-    )
+    return sample.interval(bound * low, bound * high)
 
 
 def _lower_betting_limit(rows: np.ndarray, log_goal: float) -> float:
@@ -439,11 +359,10 @@ def bca_interval(
     >>> bool(0.03 < e.low < 0.1 < e.high < 0.2)
     True
     """
-    v = checked_sample(losses, bound, level)
+    sample = LossSample.checked("bca", losses, level, assumes=LARGE, bound=bound)
+    v = sample.losses
     if reason := why_no_spread(v):
-        return mean_without_interval(
-            "bca", v, level=level, assumes=LARGE, reason=reason
-        )
+        return sample.without_interval(reason)
     with warnings.catch_warnings():
         # a degenerate draw gives NaN, which is refused below
         warnings.simplefilter("ignore")
@@ -457,19 +376,8 @@ def bca_interval(
         )
     low, high = bootstrap.confidence_interval
     if not (math.isfinite(low) and math.isfinite(high)):
-        reason = "the bootstrap is degenerate on these losses"
-        return mean_without_interval(
-            "bca", v, level=level, assumes=LARGE, reason=reason
-        )
-    return clipped_estimate(
-        "bca",
-        v.mean(),
-        (low, high),
-        level=level,
-        n=len(v),
-        assumes=LARGE,
-        bound=bound,
-    )
+        return sample.without_interval("the bootstrap is degenerate on these losses")
+    return sample.interval(low, high)
 
 
 def empirical_bernstein(
@@ -490,39 +398,18 @@ def empirical_bernstein(
     >>> round(e.high, 4)
     0.1022
     """
-    v = checked_sample(losses, bound, level)
-    name, n = "empirical_bernstein", len(v)
+    name = "empirical_bernstein"
+    sample = LossSample.checked(name, losses, level, assumes=IID, bound=bound)
+    v = sample.losses
+    n = len(v)
     if n < 2:
-        reason = f"{n} labelled rows; 2 needed"
-        return mean_without_interval(name, v, level=level, assumes=IID, reason=reason)
+        return sample.without_interval(f"{n} labelled rows; 2 needed")
     log_term = math.log(4 / (1 - level))
     by_spread = v.std(ddof=1) * math.sqrt(2 * log_term / n)
     by_bound = bound * 7 * log_term / (3 * (n - 1))
     half_width = by_spread + by_bound
     m = v.mean()
-    return clipped_estimate(
-        name,
-        m,
-        (m - half_width, m + half_width),
-        level=level,
-        n=n,
-        assumes=IID,
-        bound=bound,
-    )
-
-
-def checked_sample(
-    losses: np.ndarray, bound: float, level: float, binary: bool = False
-) -> np.ndarray:
-    """Return the losses as ``(n,)`` floats, or raise where they or the level are not usable."""
-    if not 0 < level < 1:
-        raise ConfigError(f"level {level}", "give a level between 0 and 1, e.g. 0.95")
-    v = checked_losses(losses, bound)
-    if binary and not np.isin(v, (0.0, 1.0)).all():
-        raise DataError(
-            "a loss other than 0 or 1", "use t_interval or empirical_bernstein"
-        )
-    return v
+    return sample.interval(m - half_width, m + half_width)
 
 
 def why_no_spread(losses: np.ndarray) -> str:
@@ -626,13 +513,19 @@ def stratified_interval(
     >>> stratified_interval(losses[:40], classes[:40], [0.9, 0.1], binary=True).reason
     'no labelled row of class 1, 10.0% of the population'
     """
-    v = checked_sample(losses, bound, level, binary)
+    sample = LossSample.checked(
+        "stratified",
+        losses,
+        level,
+        assumes=BY_CLASS if prior_rows is None else BY_CLASS_COUNTED,
+        bound=bound,
+        binary=binary,
+    )
+    v = sample.losses
     pi, codes = checked_strata(classes, priors, len(v))
     counts = np.bincount(codes, minlength=len(pi))
-    assumes = BY_CLASS if prior_rows is None else BY_CLASS_COUNTED
-    refuse = partial(no_estimate, "stratified", level=level, n=len(v), assumes=assumes)
     if reason := _why_classes_lack(pi, counts, binary or costs is not None, names):
-        return refuse(reason=reason)
+        return sample.without_interval(reason, point=math.nan)
 
     # Rows of a class that the population lacks say nothing of its error.
     strata = np.flatnonzero(pi > 0)
@@ -654,11 +547,15 @@ def stratified_interval(
     else:
         variances = np.array([v[codes == c].var(ddof=1) for c in strata])
         terms = pi**2 * variances / n_of_class  # of V
-        half_width = _welch_half_width(terms, n_of_class, level, bound)
-        if half_width is None:
+        variance = float(terms.sum())
+        if variance <= NO_VARIANCE * bound**2:
             reason = "all losses of each class are equal: their spread cannot be seen"
-            return replace(refuse(reason=reason), point=point)
-        down = up = half_width
+            return sample.without_interval(reason, point)
+        # Welch (1947)
+        squares = terms**2 / (n_of_class - 1)
+        df = variance**2 / float(squares.sum())
+        quantile = special.stdtrit(df, 0.5 + level / 2)
+        down = up = float(quantile) * math.sqrt(variance)
     if prior_rows is not None:
         # the delta method for shares counted on a multinomial sample
         z = special.ndtri(0.5 + level / 2)
@@ -667,15 +564,7 @@ def stratified_interval(
         of_priors = z**2 * between_classes / prior_rows
         down = math.sqrt(down**2 + of_priors)
         up = math.sqrt(up**2 + of_priors)
-    return clipped_estimate(
-        "stratified",
-        point,
-        (point - down, point + up),
-        level=level,
-        n=len(v),
-        assumes=assumes,
-        bound=bound,
-    )
+    return sample.interval(point - down, point + up, point)
 
 
 def cost_interval(
@@ -713,22 +602,12 @@ def cost_interval(
     (0.1, 0.05, 0.47)
     """
     bound = float(np.max(costs))
-    v = checked_sample(losses, bound, level, binary=False)
-    if len(v) == 0:
-        return no_estimate(
-            "cost", level=level, n=0, assumes=IID, reason="no labelled row"
-        )
-    down, up = _cost_half_widths(v, costs, level)
-    point = float(v.mean())
-    return clipped_estimate(
-        "cost",
-        point,
-        (point - down, point + up),
-        level=level,
-        n=len(v),
-        assumes=IID,
-        bound=bound,
-    )
+    sample = LossSample.checked("cost", losses, level, assumes=IID, bound=bound)
+    if len(sample.losses) == 0:
+        return sample.without_interval(NO_ROW)
+    down, up = _cost_half_widths(sample.losses, costs, level)
+    point = float(sample.losses.mean())
+    return sample.interval(point - down, point + up)
 
 
 def _cost_half_widths(
@@ -786,8 +665,8 @@ def balanced_interval(
     counts = np.bincount(np.asarray(classes, dtype=int), minlength=n_classes)
     lacking = [name for name, count in zip(names, counts, strict=True) if not count]
     if lacking:
-        return no_estimate(
-            "balanced",
+        return ErrorEstimate(
+            name="balanced",
             level=level,
             n=len(losses),
             assumes=OF_EACH_CLASS,
@@ -797,20 +676,6 @@ def balanced_interval(
         losses, classes, np.full(n_classes, 1 / n_classes), level, binary=True
     )
     return replace(estimate, name="balanced", assumes=OF_EACH_CLASS)
-
-
-def _welch_half_width(
-    terms: np.ndarray, n_of_class: np.ndarray, level: float, bound: float
-) -> float | None:
-    """Return ``t sqrt(V)``, with the classes' terms of V; None where there is no variance."""
-    variance = float(terms.sum())
-    if variance <= NO_VARIANCE * bound**2:
-        return None
-    # Welch (1947)
-    squares = terms**2 / (n_of_class - 1)
-    df = variance**2 / float(squares.sum())
-    quantile = special.stdtrit(df, 0.5 + level / 2)
-    return float(quantile) * math.sqrt(variance)
 
 
 def _why_classes_lack(

@@ -49,7 +49,7 @@ from amlb_ext.stats.contrasts import (
 )
 from amlb_ext.stats.heavy_tails import PlainContrast, contrast_plainly
 from amlb_ext.stats.step_down import step_down_adjusted
-from amlb_ext.stats.weighted_mean import holm_adjusted, p_value
+from amlb_ext.stats.weighted_mean import checked_rows, holm_adjusted, p_value
 
 #: The three questions, as the column ``question`` has them.
 OVERALL = "overall"
@@ -199,19 +199,16 @@ class _Contrast:
     Attributes
     ----------
     comparison : Comparison
-        Of capped losses.
+        Of capped losses; its figures of F's re-fits are plain, and NaN, where capped losses may
+        not tell of these.
     plain : PlainContrast
     veto : str
         Why capped losses may not decide; empty where they may.
-    null_difference, null_se : float
-        Of F's re-fits: plain and NaN where capped losses may not tell of these.
     """
 
     comparison: Comparison
     plain: PlainContrast
     veto: str
-    null_difference: float
-    null_se: float
 
     @property
     def p(self) -> float:
@@ -227,9 +224,6 @@ class _Contrast:
     def record(self, p_adjusted: float, verdict: str, reason: str) -> dict[str, object]:
         return {
             **self.comparison.record(),
-            "p_null": self.comparison.p_null,
-            "null_difference": self.null_difference,
-            "null_se": self.null_se,
             "p_adjusted": p_adjusted,
             "verdict": verdict,
             "reason": reason,
@@ -314,7 +308,8 @@ def _compare_both(
     capped_g, capped_f = units.cap.apply(loss_g), units.cap.apply(units.loss_f)
     contrasts = np.where(keep, capped_g, 0.0) - np.where(keep, capped_f, 0.0)
     mean = contrasts[keep].mean()
-    influence = np.bincount(_codes(units), keep * (contrasts - mean)) / keep.sum()
+    _, _, codes = checked_rows(contrasts, None, units.clusters)
+    influence = np.bincount(codes, keep * (contrasts - mean)) / keep.sum()
     return _Candidate(
         name=name,
         overall=overall,
@@ -347,25 +342,19 @@ def _judge(name: str, loss_g: np.ndarray, units: ComparedUnits) -> _Contrast:
     plain = contrast(loss_g, units.loss_f, span=units.span)
     estimate = comparison.estimate
     veto = plain.veto(estimate.point, estimate.low, estimate.high)
-    judged = _Contrast(
-        comparison=comparison,
-        plain=plain,
-        veto=veto,
-        null_difference=float("nan"),
-        null_se=float("nan"),
-    )
     beside = comparison.beside_refits
-    if units.refits is None or beside is None:
-        return judged
     # where F fails a candidate must differ from F's re-fits as well, and by both losses
-    refit = units.refits.to_numpy(dtype=float).mean(axis=1)
-    against = contrast(loss_g, refit, whose="that of F fitted again")
-    veto = veto or against.disagreement(beside.point, beside.low, beside.high)
-    difference, se = comparison.null_difference, comparison.null_se
-    null = contrast(refit, units.loss_f)
-    if null.veto(difference, difference - 2 * se, difference + 2 * se):
-        difference, se = null.difference, float("nan")
-    return replace(judged, veto=veto, null_difference=difference, null_se=se)
+    if units.refits is not None and beside is not None:
+        refit = units.refits.to_numpy(dtype=float).mean(axis=1)
+        against = contrast(loss_g, refit, whose="that of F fitted again")
+        veto = veto or against.disagreement(beside.point, beside.low, beside.high)
+        difference, se = comparison.null_difference, comparison.null_se
+        null = contrast(refit, units.loss_f)
+        if null.veto(difference, difference - 2 * se, difference + 2 * se):
+            comparison = replace(
+                comparison, null_difference=null.difference, null_se=float("nan")
+            )
+    return _Contrast(comparison=comparison, plain=plain, veto=veto)
 
 
 def verdict_text(row: Mapping[str, Any], level: float, unit: Unit = ROW) -> str:
@@ -415,14 +404,6 @@ def why_no_region(
         f"not enough {unit.many} where F fails: {weighting.effective_size:.0f}, below "
         f"{smallest:.0f}"
     )
-
-
-def _codes(units: ComparedUnits) -> np.ndarray:
-    """Return the cluster of each unit, ``0..K-1``."""
-    if units.clusters is None:
-        return np.arange(len(units.loss_f))
-    # numpy 2.0 alone gives the codes the shape of its input
-    return np.unique(units.clusters, return_inverse=True)[1].reshape(-1)
 
 
 def _adjusted_overall(candidates: list[_Candidate]) -> np.ndarray:

@@ -31,15 +31,15 @@ from amlb_ext.stats.weighted_mean import (
     add_variance,
     checked_rows,
     cluster_sums,
-    interval_around,
     kish_size,
     p_value,
-    sum_interval,
     weighted_mean_interval,
 )
 
 #: Below this effective size weights cost more than they give (measured: n = 200 against 1000).
 SMALLEST_EFFECTIVE_SIZE = 50.0
+#: Fewer clusters say too little of their own spread to count as a second way.
+FEWEST_SECOND_CLUSTERS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,6 @@ class Weighting:
 
     Attributes
     ----------
-    is_weighted : bool
     weights : ndarray of shape (n,) or None
         None where all units count alike.
     effective_size : float
@@ -56,10 +55,14 @@ class Weighting:
     reason : str
     """
 
-    is_weighted: bool
     weights: np.ndarray | None
     effective_size: float
     reason: str
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether units count by their weights."""
+        return self.weights is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,23 +182,37 @@ class ComparedUnits:
         ----------
         estimate : MeanEstimate
         influence : ndarray of shape (n,)
-            Of each unit on the estimate.
+            Of each unit on the estimate; they sum to 0.
+
+        Returns
+        -------
+        MeanEstimate
+            Clustered one way, or two ways where that is wider and the calendar has 10 clusters
+            with weight or more.
         """
         if not estimate.has_interval:
             return estimate
         if self.widening > 1:
             se = estimate.se * float(np.sqrt(self.widening))
-            low, high = interval_around(estimate.point, se, estimate.df, self.level)
-            estimate = replace(estimate, se=se, low=low, high=high)
+            estimate = estimate.with_error(se, estimate.df)
         if self.calendar is None or self.clusters is None:
             return estimate
         weights = np.ones(len(influence)) if self.weights is None else self.weights
-        return widen_two_way(
-            estimate,
-            influence,
-            first=self.clusters,
-            second=self.calendar,
-            weights=weights,
+        codes = np.unique(self.calendar, return_inverse=True)[1].reshape(-1)
+        totals = np.bincount(codes, weights)
+        if (totals > 0).sum() < FEWEST_SECOND_CLUSTERS:
+            return estimate
+        variance = two_way_variance(influence, self.clusters, self.calendar)
+        if not variance > 0:
+            return estimate
+        df = min(estimate.df, kish_size(totals) - 1)
+        two_way = estimate.with_error(float(np.sqrt(variance)), df)
+        if not two_way.width > estimate.width:
+            return estimate
+        return replace(
+            two_way,
+            method="two-way cluster-robust t",
+            assumes="series are independent draws, and so are shocks of the calendar",
         )
 
     def mean_loss(self, losses: np.ndarray) -> float:
@@ -289,23 +306,19 @@ def choose_weighting(
     # weights that are not known are stored as NaN
     if w is None or not np.isfinite(w).all() or w.sum() <= 0:
         reason = f"no place where F fails is known: all {unit.many} count alike"
-        return Weighting(
-            is_weighted=False, weights=None, effective_size=0.0, reason=reason
-        )
+        return Weighting(weights=None, effective_size=0.0, reason=reason)
     size = cluster_effective_size(w, clusters, n=len(w))
-    if size < smallest:
-        reason = (
-            f"the place where F fails is worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
-            f"all {unit.many} count alike"
-        )
-        return Weighting(
-            is_weighted=False, weights=None, effective_size=size, reason=reason
-        )
     reason = (
         f"where F fails are the {size:.0f} {unit.many} with the largest P(F fails | {unit.given}), "
         f"learnt from others"
     )
-    return Weighting(is_weighted=True, weights=w, effective_size=size, reason=reason)
+    if size < smallest:
+        w = None
+        reason = (
+            f"the place where F fails is worth only {size:.0f} {unit.many}, below {smallest:.0f}: "
+            f"all {unit.many} count alike"
+        )
+    return Weighting(weights=w, effective_size=size, reason=reason)
 
 
 def cluster_effective_size(
@@ -387,23 +400,15 @@ class Comparison:
     rows: ComparedUnits
     loss_g: np.ndarray
     estimate: MeanEstimate
-    null_difference: float
-    null_se: float
-    beside_refits: MeanEstimate | None
-    p_null: float
+    null_difference: float = float("nan")
+    null_se: float = float("nan")
+    beside_refits: MeanEstimate | None = None
+    p_null: float = float("nan")
 
     @property
     def p(self) -> float:
         """That the candidate is no better or worse than F."""
         return p_value(self.estimate)
-
-    @property
-    def has_same_sign(self) -> bool:
-        """Whether the candidate differs from F's re-fits in the direction in which from F."""
-        if self.beside_refits is None:
-            return True
-        # better than F but worse than its re-fits: F was unlucky, the candidate is not good
-        return bool(np.sign(self.beside_refits.point) == np.sign(self.estimate.point))
 
     @property
     def p_both(self) -> float:
@@ -413,7 +418,10 @@ class Comparison:
         """
         if self.beside_refits is None or np.isnan(self.p):
             return self.p
-        return float(np.maximum(self.p, self.p_null)) if self.has_same_sign else 1.0
+        # better than F but worse than its re-fits: F was unlucky, the candidate is not good
+        if np.sign(self.beside_refits.point) != np.sign(self.estimate.point):
+            return 1.0
+        return float(np.maximum(self.p, self.p_null))
 
     def relative_difference(self) -> tuple[float, float, MeanEstimate] | None:
         """Return the change as a share of F's loss with weight and without, and their gap.
@@ -431,15 +439,13 @@ class Comparison:
             share = float(change.sum() / base.sum())
             shares.append(share)
             influence += sign * (change - share * base) / base.sum()
-        gap = sum_interval(influence, rows.clusters, rows.level, df=self.estimate.df)
+        _, _, codes = checked_rows(influence, None, rows.clusters)
+        se = float(np.sqrt(_variance(influence, codes)))
+        gap = replace(self.estimate, point=0.0).with_error(se, self.estimate.df)
         gap = rows.widen(gap, influence)
         there, elsewhere = shares
-        low, high = interval_around(there - elsewhere, gap.se, gap.df, rows.level)
-        return (
-            there,
-            elsewhere,
-            replace(gap, point=there - elsewhere, low=low, high=high),
-        )
+        gap = replace(gap, point=there - elsewhere).with_error(gap.se, gap.df)
+        return there, elsewhere, gap
 
     def record(self) -> dict[str, object]:
         """Return the columns that do not depend on the other candidates."""
@@ -459,6 +465,7 @@ class Comparison:
             "weighted": rows.weights is not None,
             "null_difference": self.null_difference,
             "null_se": self.null_se,
+            "p_null": self.p_null,
         }
 
 
@@ -485,34 +492,28 @@ def compare_candidate(
     >>> compare_candidate("g", f / 2, ComparedUnits(loss_f=f)).estimate.point
     -0.1
     """
-    estimate = rows.contrast(loss_g, rows.loss_f)
-    nan = float("nan")
-    null_difference, null_se, beside_refits, p_null = nan, nan, None, nan
-    if rows.refits is not None:
-        spread, n_refits = rows.refit_spread()
-        # of the mean over re-fits: their losses on one unit are alike, so errors do not average
-        mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
-        null = rows.contrast(mean_refit, rows.loss_f)
-        null_difference = null.point
-        null_se = float(np.sqrt(null.se**2 + spread**2 / n_refits))
-        beside_refits = rows.contrast(loss_g, mean_refit)
-        # were the candidate one more re-fit, it would scatter around the mean of R by this much
-        between = spread**2 * (1 + 1 / n_refits)
-        p_null = p_value_beside_fits(beside_refits, between, n_refits)
-    return Comparison(
+    comparison = Comparison(
         candidate=candidate,
         rows=rows,
         loss_g=loss_g,
-        estimate=estimate,
-        null_difference=null_difference,
-        null_se=null_se,
-        beside_refits=beside_refits,
-        p_null=p_null,
+        estimate=rows.contrast(loss_g, rows.loss_f),
     )
-
-
-#: Fewer clusters say too little of their own spread to count as a second way.
-FEWEST_SECOND_CLUSTERS = 10
+    if rows.refits is None:
+        return comparison
+    spread, n_refits = rows.refit_spread()
+    # of the mean over re-fits: their losses on one unit are alike, so errors do not average
+    mean_refit = np.asarray(rows.refits.to_numpy(dtype=float).mean(axis=1))
+    null = rows.contrast(mean_refit, rows.loss_f)
+    beside_refits = rows.contrast(loss_g, mean_refit)
+    # were the candidate one more re-fit, it would scatter around the mean of R by this much
+    between = spread**2 * (1 + 1 / n_refits)
+    return replace(
+        comparison,
+        null_difference=null.point,
+        null_se=float(np.sqrt(null.se**2 + spread**2 / n_refits)),
+        beside_refits=beside_refits,
+        p_null=p_value_beside_fits(beside_refits, between, n_refits),
+    )
 
 
 def two_way_variance(
@@ -546,58 +547,9 @@ def two_way_variance(
 
 
 def _variance(influence: np.ndarray, codes: np.ndarray) -> float:
+    """Return the variance of a mean over clusters, V_c; 0 for a single one."""
     sums = np.bincount(codes, influence)
     n_clusters = len(sums)
     if n_clusters < 2:
         return 0.0
     return float(n_clusters / (n_clusters - 1) * (sums**2).sum())
-
-
-def widen_two_way(
-    estimate: MeanEstimate,
-    influence: np.ndarray,
-    *,
-    first: np.ndarray,
-    second: np.ndarray,
-    weights: np.ndarray,
-) -> MeanEstimate:
-    """Return an estimate clustered one way, or the two-way one where that is wider.
-
-    Parameters
-    ----------
-    estimate : MeanEstimate
-        Clustered by ``first``.
-    influence : ndarray of shape (n,)
-        Of each value on the estimate; they sum to 0.
-    first, second : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    MeanEstimate
-        As given where ``second`` has fewer than 10 clusters with weight.
-    """
-    if not estimate.has_interval:
-        return estimate
-    codes = np.unique(second, return_inverse=True)[1].reshape(-1)
-    totals = np.bincount(codes, weights)
-    n_second = int((totals > 0).sum())
-    if n_second < FEWEST_SECOND_CLUSTERS:
-        return estimate
-    variance = two_way_variance(influence, first, second)
-    if not variance > 0:
-        return estimate
-    se = float(np.sqrt(variance))
-    df = min(estimate.df, kish_size(totals) - 1)
-    low, high = interval_around(estimate.point, se, df, estimate.level)
-    if not high - low > estimate.width:
-        return estimate
-    return replace(
-        estimate,
-        se=se,
-        df=df,
-        low=low,
-        high=high,
-        method="two-way cluster-robust t",
-        assumes="series are independent draws, and so are shocks of the calendar",
-    )

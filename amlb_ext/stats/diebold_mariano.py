@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from amlb_ext.stats.weighted_mean import MeanEstimate, interval_around, no_interval
+from amlb_ext.stats.weighted_mean import MeanEstimate
 
 #: Fewer origins say too little of how differences follow each other, ...
 FEWEST_ORIGINS = 30
@@ -88,16 +88,16 @@ def diebold_mariano(
         )
     elif np.ptp(d) == 0 and point != 0:
         reason = "all origins agree on one difference; their spread cannot be estimated"
+    estimate = MeanEstimate(
+        point=point,
+        n=n,
+        n_clusters=n,
+        method=_METHOD,
+        assumes=_ASSUMES,
+        level=level,
+    )
     if reason:
-        return no_interval(
-            point,
-            n=n,
-            n_clusters=n,
-            method=_METHOD,
-            assumes=_ASSUMES,
-            level=level,
-            reason=reason,
-        )
+        return estimate.without_interval(reason)
     centred = d - point
     covariances = [centred[lag:] @ centred[: n - lag] / n for lag in range(overlap)]
     gamma = np.array(covariances)
@@ -107,16 +107,4 @@ def diebold_mariano(
         variance = gamma[0] + 2 * (falling * gamma[1:]).sum()
     corrected = n + 1 - 2 * overlap + overlap * (overlap - 1) / n
     se = float(np.sqrt(max(variance, 0.0) / corrected))
-    low, high = interval_around(point, se, n - 1, level)
-    return MeanEstimate(
-        point=point,
-        low=low,
-        high=high,
-        se=se,
-        df=float(n - 1),
-        n=n,
-        n_clusters=n,
-        method=_METHOD,
-        assumes=_ASSUMES,
-        level=level,
-    )
+    return estimate.with_error(se, float(n - 1))

@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binom
 
+from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.stats.bounded_loss import checked_losses
+
 #: What became of the check of an assumption.
 NOT_CHECKED = "not checked"
 PASSED = "passed"
@@ -42,9 +45,9 @@ class ErrorEstimate:
     """
 
     name: str
-    point: float
-    low: float
-    high: float
+    point: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
     level: float
     n: int
     assumes: str
@@ -58,7 +61,7 @@ class ErrorEstimate:
 
         Examples
         --------
-        >>> no_estimate("wilson", level=0.95, n=0, assumes="", reason="no row").has_interval
+        >>> ErrorEstimate(name="wilson", level=0.95, n=0, assumes="", reason="none").has_interval
         False
         """
         return math.isfinite(self.low) and math.isfinite(self.high)
@@ -75,68 +78,90 @@ class ErrorEstimate:
         )
 
 
-def no_estimate(
-    name: str, *, level: float, n: int, assumes: str, reason: str
-) -> ErrorEstimate:
-    """Return an estimate without any number, with the reason."""
-    return ErrorEstimate(
-        name=name,
-        point=math.nan,
-        low=math.nan,
-        high=math.nan,
-        level=level,
-        n=n,
-        assumes=assumes,
-        reason=reason,
-    )
+@dataclass(frozen=True, kw_only=True)
+class LossSample:
+    """The losses of labelled rows as an estimator sees them; make one with :meth:`checked`.
 
-
-def mean_without_interval(
-    name: str, losses: np.ndarray, *, level: float, assumes: str, reason: str
-) -> ErrorEstimate:
-    """Return the mean loss alone, with the reason why it has no interval."""
-    estimate = no_estimate(
-        name, level=level, n=len(losses), assumes=assumes, reason=reason
-    )
-    # the mean of no losses is no number, and numpy would warn of it
-    if len(losses):
-        estimate = replace(estimate, point=float(losses.mean()))
-    return estimate
-
-
-def clipped_estimate(
-    name: str,
-    point: float,
-    limits: tuple[float, float],
-    *,
-    level: float,
-    n: int,
-    assumes: str,
-    bound: float = 1.0,
-) -> ErrorEstimate:
-    """Return an estimate whose numbers all lie in [0, bound].
-
-    Examples
-    --------
-    >>> e = clipped_estimate("t", 0.1, (-0.2, 0.4), level=0.9, n=5, assumes="")
-    >>> e.low, e.high
-    (0.0, 0.4)
+    Attributes
+    ----------
+    name : str
+        The estimator.
+    losses : ndarray of shape (n,)
+        In [0, bound].
+    level, bound : float
+    assumes : str
     """
 
-    def clip_to_bound(value: float) -> float:
-        return min(max(float(value), 0.0), bound)
+    name: str
+    losses: np.ndarray
+    level: float
+    bound: float
+    assumes: str
 
-    low, high = limits
-    # the true error lies in [0, bound], so clipping loses no coverage
-    return ErrorEstimate(
-        name=name,
-        point=clip_to_bound(point),
-        low=clip_to_bound(low),
-        high=clip_to_bound(high),
-        level=level,
-        n=n,
-        assumes=assumes,
-    )
+    @classmethod
+    def checked(
+        cls,
+        name: str,
+        losses: np.ndarray,
+        level: float,
+        *,
+        assumes: str,
+        bound: float = 1.0,
+        binary: bool = False,
+    ) -> LossSample:
+        """Return the losses as ``(n,)`` floats, or raise where they or the level are not usable."""
+        if not 0 < level < 1:
+            raise ConfigError(
+                f"level {level}", "give a level between 0 and 1, e.g. 0.95"
+            )
+        v = checked_losses(losses, bound)
+        if binary and not np.isin(v, (0.0, 1.0)).all():
+            raise DataError(
+                "a loss other than 0 or 1", "use t_interval or empirical_bernstein"
+            )
+        return cls(name=name, losses=v, level=level, bound=bound, assumes=assumes)
+
+    def interval(
+        self, low: float, high: float, point: float | None = None
+    ) -> ErrorEstimate:
+        """Return the mean loss, or another point, with its limits, all of them in [0, bound].
+
+        Examples
+        --------
+        >>> sample = LossSample.checked("t", np.array([0.0, 0.2]), 0.9, assumes="")
+        >>> sample.interval(-0.2, 0.4).low, sample.interval(-0.2, 0.4).high
+        (0.0, 0.4)
+        """
+
+        def clip_to_bound(value: float) -> float:
+            return min(max(float(value), 0.0), self.bound)
+
+        # the true error lies in [0, bound], so clipping loses no coverage
+        return ErrorEstimate(
+            name=self.name,
+            point=clip_to_bound(self.losses.mean() if point is None else point),
+            low=clip_to_bound(low),
+            high=clip_to_bound(high),
+            level=self.level,
+            n=len(self.losses),
+            assumes=self.assumes,
+        )
+
+    def without_interval(
+        self, reason: str, point: float | None = None
+    ) -> ErrorEstimate:
+        """Return the mean loss, or another point, with the reason why it has no interval."""
+        if point is None:
+            # the mean of no losses is no number, and numpy would warn of it
+            point = float(self.losses.mean()) if len(self.losses) else math.nan
+        return ErrorEstimate(
+            name=self.name,
+            point=point,
+            level=self.level,
+            n=len(self.losses),
+            assumes=self.assumes,
+            reason=reason,
+        )
 
 
 def median_interval(

@@ -64,13 +64,13 @@ class PlainLoss:
     unit : Unit
     """
 
-    mean: float
-    capped: float
-    rmse: float
-    at_cap: int
-    infinite: int
-    n: int
-    held: float
+    mean: float = float("nan")
+    capped: float = float("nan")
+    rmse: float = float("nan")
+    at_cap: int = 0
+    infinite: int = 0
+    n: int = 0
+    held: float = float("nan")
     unit: Unit
 
     @property
@@ -166,8 +166,16 @@ class PlainContrast:
         record = {"rmse": self.g.rmse, "rmse_f": self.f.rmse, "by": self.by(veto)}
         if not veto:
             return record
-        means = {"loss": self.g.mean, "loss_f": self.f.mean}
-        return {**record, **means, **withheld_figures(self.difference, veto)}
+        nothing = ("low", "high", "p", "p_adjusted", "p_null")
+        return {
+            **record,
+            **dict.fromkeys(nothing, float("nan")),
+            "loss": self.g.mean,
+            "loss_f": self.f.mean,
+            "difference": self.difference,
+            "verdict": "no claim",
+            "reason": veto,
+        }
 
     def judge(self, estimate: MeanEstimate) -> tuple[MeanEstimate, str]:
         """Return what stands for a difference of capped losses, and why where that may not."""
@@ -178,27 +186,7 @@ class PlainContrast:
         """Return the plain difference in the place of an estimate; as given without a veto."""
         if not veto:
             return estimate
-        nan = float("nan")
-        return replace(
-            estimate,
-            point=self.difference,
-            low=nan,
-            high=nan,
-            se=nan,
-            df=nan,
-            reason=veto,
-        )
-
-
-def withheld_figures(difference: float, veto: str) -> dict[str, object]:
-    """Return the columns of a plain difference of which nothing is claimed."""
-    nothing = ("low", "high", "p", "p_adjusted", "p_null")
-    return {
-        **dict.fromkeys(nothing, float("nan")),
-        "difference": difference,
-        "verdict": "no claim",
-        "reason": veto,
-    }
+        return replace(estimate, point=self.difference).without_interval(veto)
 
 
 def contrast_plainly(
@@ -255,19 +243,10 @@ def _plain_loss(
     cap: ErrorCap,
     unit: Unit,
 ) -> PlainLoss:
+    if not len(losses):
+        return PlainLoss(unit=unit)
     reaches = losses >= cap.loss
     rmse = float("nan")
-    if not len(losses):
-        return PlainLoss(
-            mean=rmse,
-            capped=rmse,
-            rmse=rmse,
-            at_cap=0,
-            infinite=0,
-            n=0,
-            held=rmse,
-            unit=unit,
-        )
     # the sum of large losses may be too large where each of them is not
     with np.errstate(over="ignore"):
         mean = float(np.average(losses, weights=weights))

@@ -107,12 +107,12 @@ def compare_pairs(
     # a claim about F itself is another question: it does not count among those of candidates
     names_apart = set(apart)
     is_apart = np.array(
-        [p.framework in names_apart or p.other in names_apart for p in pairs],
+        [bool(names_apart & set(pair.names)) for pair in pairs],
         dtype=bool,  # no pair at all would be an array of floats
     )
     is_withheld = np.array([bool(pair.veto) for pair in pairs], dtype=bool)
     adjusted = []
-    for values in ([p.p for p in pairs], [p.p_null for p in pairs]):
+    for values in ([p_value(p.estimate) for p in pairs], [p.p_null for p in pairs]):
         # what may not be claimed stays in the family, and is never rejected
         tested = np.where(is_withheld, 1.0, np.array(values, dtype=float))
         p_values = _adjusted_by_group(tested, is_apart)
@@ -124,7 +124,7 @@ def compare_pairs(
             verdict, reason = _verdict(pair.estimate, p, q, 1 - units.level)
         records.append(
             {
-                **pair.record(),
+                **pair.record,
                 "p_holm": p,
                 "p_null": q,
                 "verdict": verdict,
@@ -139,34 +139,16 @@ def compare_pairs(
 
 @dataclass(frozen=True, kw_only=True)
 class _Pair:
-    """Two candidates on the rows that both predicted."""
+    """Two candidates on the rows that both predicted.
 
-    framework: str
-    other: str
-    n: int
-    is_weighted: bool
+    ``record`` holds the columns that do not depend on the other pairs.
+    """
+
+    names: tuple[str, str]
+    record: dict[str, object]
     estimate: MeanEstimate
-    null_spread: float
     p_null: float
     veto: str
-
-    @property
-    def p(self) -> float:
-        return p_value(self.estimate)
-
-    def record(self) -> dict[str, object]:
-        """Return the columns that do not depend on the other pairs."""
-        return {
-            "framework": self.framework,
-            "other": self.other,
-            "rows": self.n,
-            "weighted": self.is_weighted,
-            "difference": self.estimate.point,
-            "low": self.estimate.low,
-            "high": self.estimate.high,
-            "p": self.p,
-            "null_spread": self.null_spread,
-        }
 
 
 def _compare_two(
@@ -192,15 +174,19 @@ def _compare_two(
     if n_refits > 1:
         null_spread = float(np.sqrt(2) * spread)
         p_null = p_value_beside_fits(estimate, 2 * spread**2, n_refits)
+    record = {
+        "framework": names[0],
+        "other": names[1],
+        "rows": len(losses),
+        "weighted": units.weights is not None,
+        "difference": estimate.point,
+        "low": estimate.low,
+        "high": estimate.high,
+        "p": p_value(estimate),
+        "null_spread": null_spread,
+    }
     return _Pair(
-        framework=names[0],
-        other=names[1],
-        n=len(losses),
-        is_weighted=units.weights is not None,
-        estimate=estimate,
-        null_spread=null_spread,
-        p_null=p_null,
-        veto=veto,
+        names=names, record=record, estimate=estimate, p_null=p_null, veto=veto
     )
 
 

@@ -30,17 +30,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.stats.bounded_loss import BoundedLoss
-from amlb_ext.stats.bounded_mean import checked_sample, why_no_spread
-from amlb_ext.stats.error_estimate import (
-    ErrorEstimate,
-    clipped_estimate,
-    mean_without_interval,
-)
+from amlb_ext.stats.bounded_mean import why_no_spread
+from amlb_ext.stats.error_estimate import ErrorEstimate, LossSample
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     checked_rows,
     cluster_sums,
-    interval_around,
     kish_size,
     weighted_mean_interval,
     why_no_interval,
@@ -286,17 +281,21 @@ class PoweredMean:
         From the labelled rows alone.
     lam : float
         Power-tuning factor in [0, 1]; 0 is the classical estimate.
-    width_ratio : float
-        Width of the first over width of the second; .86 means 14 % narrower.
     n_unlabelled : int
         Unlabelled rows with positive weight.
     """
 
     estimate: MeanEstimate
     classical: MeanEstimate
-    lam: float
-    width_ratio: float
+    lam: float = 0.0
     n_unlabelled: int
+
+    @property
+    def width_ratio(self) -> float:
+        """Width of the first over width of the second; .86 means 14 % narrower."""
+        if not self.classical.width > 0:
+            return float("nan")
+        return self.estimate.width / self.classical.width
 
 
 def prediction_powered_mean(
@@ -378,25 +377,14 @@ def prediction_powered_mean(
     far, w_far, _ = checked_rows(surrogate_unlabelled, weights_unlabelled, None)
     n_far = len(far)
     v_sums, w_sums = cluster_sums(v, w, codes)
+    powered = replace(classical, method=METHOD, assumes=ASSUMES)
     reason = why_no_interval(w_sums)
     if not reason and n_far < 2:
         reason = f"{n_far} unlabelled rows with weight; at least 2 are needed"
     if reason:
-        estimate = replace(
-            classical,
-            low=float("nan"),
-            high=float("nan"),
-            se=float("nan"),
-            df=float("nan"),
-            method=METHOD,
-            assumes=ASSUMES,
-            reason=reason,
-        )
         return PoweredMean(
-            estimate=estimate,
+            estimate=powered.without_interval(reason),
             classical=classical,
-            lam=0.0,
-            width_ratio=float("nan"),
             n_unlabelled=n_far,
         )
 
@@ -424,24 +412,11 @@ def prediction_powered_mean(
     if classical.has_interval and se > 0:
         # unbiased whatever the surrogate: both means of tau estimate the same number
         point = float(classical.point - lam * (mean_tau - mean_far))
-        df = kish_size(w_sums) - 1
-        low, high = interval_around(point, se, df, level)
-        estimate = replace(
-            classical,
-            point=point,
-            low=low,
-            high=high,
-            se=se,
-            df=df,
-            method=METHOD,
-            assumes=ASSUMES,
-        )
-    ratio = estimate.width / classical.width if classical.width > 0 else float("nan")
+        estimate = replace(powered, point=point).with_error(se, kish_size(w_sums) - 1)
     return PoweredMean(
         estimate=estimate,
         classical=classical,
         lam=lam,
-        width_ratio=ratio,
         n_unlabelled=n_far,
     )
 
@@ -493,7 +468,8 @@ def prediction_powered_error(
     """
     name = "ppi_generated" if generated else "ppi"
     assumes = GENERATED if generated else REAL
-    v = checked_sample(losses, bound, level)
+    sample = LossSample.checked(name, losses, level, assumes=assumes, bound=bound)
+    v = sample.losses
     tau = np.asarray(surrogate.labelled, dtype=float)
     far = np.asarray(surrogate.unlabelled, dtype=float)
     if tau.shape != v.shape or far.ndim != 1:
@@ -510,20 +486,8 @@ def prediction_powered_error(
     if not reason and len(far) < 2:
         reason = f"{len(far)} rows without label; 2 needed"
     if reason:
-        return mean_without_interval(
-            name, v, level=level, assumes=assumes, reason=reason
-        )
+        return sample.without_interval(reason)
     powered = prediction_powered_mean(v, tau, far, level=level).estimate
     if not powered.has_interval:
-        return mean_without_interval(
-            name, v, level=level, assumes=assumes, reason=powered.reason
-        )
-    return clipped_estimate(
-        name,
-        powered.point,
-        (powered.low, powered.high),
-        level=level,
-        n=len(v),
-        assumes=assumes,
-        bound=bound,
-    )
+        return sample.without_interval(powered.reason)
+    return sample.interval(powered.low, powered.high, powered.point)

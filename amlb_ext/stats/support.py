@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -142,14 +143,12 @@ def check_support(
     U = np.asarray(X, float)
     codes = None if labels is None else np.asarray(labels)
     _check_inputs(S, U, codes, k)
+    compared = partial(Support, k=k, n_labelled=len(S), n_other=len(U))
     if len(S) <= k or len(U) == 0:
-        return Support(
+        return compared(
             share_inside=math.nan,
             labelled_share_inside=math.nan,
             least=1 - TOLERANCE,
-            k=k,
-            n_labelled=len(S),
-            n_other=len(U),
             inside=np.zeros(0, dtype=bool),
             refused=True,
         )
@@ -161,17 +160,15 @@ def check_support(
     is_refused = share < least
     lacking: tuple[str, ...] = ()
     what_lacks = ""
-    if is_refused:
-        lacking, what_lacks = _name_what_lacks(
-            S, U, inside, codes, classes=classes, columns=columns
-        )
-    return Support(
+    # the classes, or else the columns, in which the rows outside differ
+    if is_refused and codes is not None:
+        lacking, what_lacks = _lacking_classes(inside, codes, classes)
+    if is_refused and not lacking:
+        lacking, what_lacks = _differing_columns(S, U[~inside], columns)
+    return compared(
         share_inside=share,
         labelled_share_inside=q,
         least=least,
-        k=k,
-        n_labelled=len(S),
-        n_other=len(U),
         inside=inside,
         refused=is_refused,
         lacking=lacking,
@@ -214,23 +211,6 @@ def _find_inside(S: np.ndarray, U: np.ndarray, k: int) -> tuple[float, np.ndarra
     nearest = neighbours[:, 0]
     is_inside = distances[:, 0] <= radius[nearest]
     return float(is_labelled_inside.mean()), is_inside
-
-
-def _name_what_lacks(
-    S: np.ndarray,
-    U: np.ndarray,
-    inside: np.ndarray,
-    labels: np.ndarray | None,
-    *,
-    classes: Sequence[str] | None,
-    columns: Sequence[str] | None,
-) -> tuple[tuple[str, ...], str]:
-    """Return the classes, or else the columns, in which the rows outside differ, in words too."""
-    if labels is not None:
-        lacking, what_lacks = _lacking_classes(inside, labels, classes)
-        if lacking:
-            return lacking, what_lacks
-    return _differing_columns(S, U[~inside], columns)
 
 
 def _lacking_classes(

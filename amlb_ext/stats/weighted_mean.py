@@ -21,7 +21,6 @@ clusters; Holm (1979), Scand. J. Statist. 6, 65-70.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.stats import t as student
@@ -64,10 +63,10 @@ class MeanEstimate:
     """
 
     point: float
-    low: float
-    high: float
-    se: float
-    df: float
+    low: float = float("nan")
+    high: float = float("nan")
+    se: float = float("nan")
+    df: float = float("nan")
     n: int
     n_clusters: int
     method: str
@@ -84,6 +83,24 @@ class MeanEstimate:
     def width(self) -> float:
         """``high - low``."""
         return self.high - self.low
+
+    def with_error(self, se: float, df: float) -> MeanEstimate:
+        """Return the estimate with the interval ``point -+ t_df se``.
+
+        Examples
+        --------
+        >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0])).with_error(1.0, np.inf)
+        >>> round(e.low, 2), round(e.high, 2)
+        (0.04, 3.96)
+        """
+        half = float(student.ppf(0.5 + self.level / 2, df)) * se
+        low, high = self.point - half, self.point + half
+        return replace(self, low=low, high=high, se=se, df=df)
+
+    def without_interval(self, reason: str) -> MeanEstimate:
+        """Return the point alone, with the reason why it has no interval."""
+        nan = float("nan")
+        return replace(self, low=nan, high=nan, se=nan, df=nan, reason=reason)
 
 
 def weighted_mean_interval(
@@ -133,14 +150,34 @@ def weighted_mean_interval(
     'only 1 cluster with weight; an interval needs at least 3'
     """
     v, w, codes = checked_rows(values, weights, clusters)
-    return _ratio_interval(
-        v,
-        w,
-        codes,
-        level=level,
+    weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
+    total, n_clusters = weight_sums.sum(), len(weight_sums)
+    point = float(weighted_sums.sum() / total) if len(v) else float("nan")
+    estimate = MeanEstimate(
+        point=point,
+        n=len(v),
+        n_clusters=n_clusters,
         method="cluster-robust t, ratio estimator",
         assumes="clusters (originating real rows) are independent draws from the population",
+        level=level,
     )
+    if len(v) == 0:
+        return estimate.without_interval("no row has any weight")
+    if reason := why_no_interval(weight_sums):
+        return estimate.without_interval(reason)
+
+    # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
+    psi = (weighted_sums - point * weight_sums) / total
+    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
+    df = kish_size(weight_sums) - 1
+    largest = np.abs(v).max()
+    if se <= ROUNDING * largest:
+        # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
+        if point != 0 and largest > 0:
+            reason = "all clusters agree on one value; their spread cannot be estimated"
+            return estimate.without_interval(reason)
+        se = 0.0
+    return estimate.with_error(se, df)
 
 
 def naive_interval(
@@ -156,12 +193,8 @@ def naive_interval(
     >>> naive_interval(np.array([1.0, 2.0, 3.0])).method
     'naive t (NOT VALID for made rows, for comparison only)'
     """
-    v, w, codes = checked_rows(values, weights, None)
-    return _ratio_interval(
-        v,
-        w,
-        codes,
-        level=level,
+    return replace(
+        weighted_mean_interval(values, weights, None, level),
         method="naive t (NOT VALID for made rows, for comparison only)",
         assumes="all rows are independent, which rows made from one real row are not",
     )
@@ -299,9 +332,7 @@ def add_variance(estimate: MeanEstimate, variance: float, df: float) -> MeanEsti
     total = estimate.se**2 + variance
     inverse_df = (estimate.se**2 / total) ** 2 / estimate.df
     inverse_df += (variance / total) ** 2 / df
-    se, df = float(np.sqrt(total)), 1 / inverse_df
-    low, high = interval_around(estimate.point, se, df, estimate.level)
-    return replace(estimate, se=se, df=df, low=low, high=high)
+    return estimate.with_error(float(np.sqrt(total)), 1 / inverse_df)
 
 
 def kish_size(weights: np.ndarray) -> float:
@@ -323,40 +354,6 @@ def kish_size(weights: np.ndarray) -> float:
     return total**2 / float((weights**2).sum()) if total > 0 else 0.0
 
 
-def interval_around(
-    point: float, se: float, df: float, level: float
-) -> tuple[float, float]:
-    """Return ``point -+ t_df se``."""
-    half = float(student.ppf(0.5 + level / 2, df)) * se
-    return point - half, point + half
-
-
-def no_interval(
-    point: float,
-    *,
-    n: int,
-    n_clusters: int,
-    method: str,
-    assumes: str,
-    level: float,
-    reason: str,
-) -> MeanEstimate:
-    """Return an estimate whose interval is NaN, with the reason."""
-    return MeanEstimate(
-        point=point,
-        low=float("nan"),
-        high=float("nan"),
-        se=float("nan"),
-        df=float("nan"),
-        n=n,
-        n_clusters=n_clusters,
-        method=method,
-        assumes=assumes,
-        level=level,
-        reason=reason,
-    )
-
-
 def why_no_interval(totals: np.ndarray) -> str:
     """Return why clusters with these weights ``W_k`` allow no interval; empty when they do.
 
@@ -376,95 +373,3 @@ def why_no_interval(totals: np.ndarray) -> str:
     if kish_size(totals) < MIN_EFFECTIVE:
         return f"one cluster holds {totals.max() / totals.sum():.0%} of the weight"
     return ""
-
-
-def sum_interval(
-    influence: np.ndarray,
-    clusters: np.ndarray | None = None,
-    level: float = 0.95,
-    *,
-    df: float,
-) -> MeanEstimate:
-    r"""Return the interval around 0 of an estimate whose influences are known.
-
-    .. math:: s^2 = \frac{K}{K-1} \sum_k \Big(\sum_{i \in k} \psi_i\Big)^2
-
-    Parameters
-    ----------
-    influence : ndarray of shape (n,)
-        psi, of each row on the estimate; they sum to 0.
-    clusters : ndarray of shape (n,), optional
-        Any labels; when omitted every row is its own cluster.
-    level : float
-    df : float
-        Degrees of freedom.
-
-    Examples
-    --------
-    >>> round(sum_interval(np.array([-1.0, 0.0, 1.0]) / 3, df=2).se, 4)  # of the mean of 1, 2, 3
-    0.5774
-    """
-    psi = influence
-    if clusters is not None:
-        codes = np.unique(clusters, return_inverse=True)[1].reshape(-1)
-        psi = np.bincount(codes, influence)
-    n_clusters = len(psi)
-    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
-    low, high = interval_around(0.0, se, df, level)
-    return MeanEstimate(
-        point=0.0,
-        low=low,
-        high=high,
-        se=se,
-        df=df,
-        n=len(influence),
-        n_clusters=n_clusters,
-        method="cluster-robust t, linearised",
-        assumes="clusters (originating real rows) are independent draws from the population",
-        level=level,
-    )
-
-
-def _ratio_interval(
-    v: np.ndarray,
-    w: np.ndarray,
-    codes: np.ndarray,
-    *,
-    level: float,
-    method: str,
-    assumes: str,
-) -> MeanEstimate:
-    """Return the interval of :func:`weighted_mean_interval` for checked rows with weight."""
-    refuse = partial(no_interval, n=len(v), method=method, assumes=assumes, level=level)
-    if len(v) == 0:
-        return refuse(float("nan"), n_clusters=0, reason="no row has any weight")
-    weighted_sums, weight_sums = cluster_sums(v, w, codes)  # N_k, W_k
-    total, n_clusters = weight_sums.sum(), len(weight_sums)
-    point = float(weighted_sums.sum() / total)
-    if reason := why_no_interval(weight_sums):
-        return refuse(point, n_clusters=n_clusters, reason=reason)
-
-    # The influence of each cluster on the ratio (Särndal, Swensson & Wretman, 5.6).
-    psi = (weighted_sums - point * weight_sums) / total
-    se = float(np.sqrt(n_clusters / (n_clusters - 1) * (psi**2).sum()))
-    df = kish_size(weight_sums) - 1
-    largest = np.abs(v).max()
-    if se <= ROUNDING * largest:
-        # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
-        if point != 0 and largest > 0:
-            reason = "all clusters agree on one value; their spread cannot be estimated"
-            return refuse(point, n_clusters=n_clusters, reason=reason)
-        se = 0.0
-    low, high = interval_around(point, se, df, level)
-    return MeanEstimate(
-        point=point,
-        low=low,
-        high=high,
-        se=se,
-        df=df,
-        n=len(v),
-        n_clusters=n_clusters,
-        method=method,
-        assumes=assumes,
-        level=level,
-    )

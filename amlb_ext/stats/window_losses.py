@@ -192,7 +192,6 @@ class WindowLoss:
         What it is measured in; empty for a share, and for a user's own.
     least_at : {'median', 'mean', 'quantiles', ''}
         Which forecast has the least expected loss; empty where that is not known.
-    needs_quantiles : bool
     of_windows : callable
     """
 
@@ -202,8 +201,12 @@ class WindowLoss:
     formula: str
     unit: str
     least_at: str
-    needs_quantiles: bool
     of_windows: Callable[[ForecastWindows], np.ndarray] = field(repr=False)
+
+    @property
+    def needs_quantiles(self) -> bool:
+        """Whether it is computed from quantiles."""
+        return self.least_at == "quantiles"
 
     @property
     def text(self) -> str:
@@ -244,7 +247,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="mean |y - f| / s",
             unit="scales",
             least_at="median",
-            needs_quantiles=False,
             of_windows=lambda windows: windows.absolute / windows.scale,
         ),
         WindowLoss(
@@ -254,7 +256,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="root of mean (y - f)^2 / r",
             unit="scales",
             least_at="mean",
-            needs_quantiles=False,
             of_windows=_root_mean_square,
         ),
         WindowLoss(
@@ -264,7 +265,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="mean |y - f|",
             unit="target",
             least_at="median",
-            needs_quantiles=False,
             of_windows=lambda windows: windows.absolute,
         ),
         WindowLoss(
@@ -274,7 +274,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)| / s",
             unit="scales",
             least_at="quantiles",
-            needs_quantiles=True,
             of_windows=lambda windows: windows.pinball / windows.scale,
         ),
         WindowLoss(
@@ -284,7 +283,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)| / mean |y| of all windows",
             unit="",
             least_at="quantiles",
-            needs_quantiles=True,
             of_windows=_share_of_sizes,
         ),
         WindowLoss(
@@ -294,7 +292,6 @@ WINDOW_LOSSES: dict[str, WindowLoss] = {
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)|",
             unit="target",
             least_at="quantiles",
-            needs_quantiles=True,
             of_windows=lambda windows: windows.pinball,
         ),
     )
@@ -364,6 +361,5 @@ def _own_loss(function: Callable[..., Any]) -> WindowLoss:
         formula="as the function returns it",
         unit="",
         least_at="",
-        needs_quantiles=False,
         of_windows=of_windows,
     )

@@ -19,6 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -288,7 +289,8 @@ def check_settings(settings: Mapping[str, Any], may_be_zero: Collection[str]) ->
     Parameters
     ----------
     settings : mapping
-        Parameters of a synthesizer: ``device``, and whole numbers of 1 and more.
+        Parameters of a synthesizer: ``device``, and whole numbers of 1 and more; others are not
+        looked at.
     may_be_zero : collection of str
         Numbers for which 0 has a meaning of its own.
 
@@ -297,10 +299,8 @@ def check_settings(settings: Mapping[str, Any], may_be_zero: Collection[str]) ->
     ConfigError
     """
     for name, value in settings.items():
-        if name == "device":
-            if value not in ("cpu", "auto"):
-                raise ConfigError(f"device must be 'cpu' or 'auto', got {value!r}")
-            continue
+        if name == "device" and value not in ("cpu", "auto"):
+            raise ConfigError(f"device must be 'cpu' or 'auto', got {value!r}")
         least = 0 if name in may_be_zero else 1
-        if value < least:
+        if isinstance(value, Real) and value < least:
             raise ConfigError(f"{name} must be at least {least}, got {value}")

@@ -11,6 +11,8 @@ t : (n, k) normal scores of the regression targets, mostly one;  r = corr(V, t);
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.covariance import ledoit_wolf
 
@@ -34,6 +36,7 @@ ROUNDS = 20
 ANY_CLASS = -1
 
 
+@dataclass(eq=False, repr=False)
 class GaussianCopula(Synthesizer):
     """Ranks to normal scores, their correlation, and back.
 
@@ -62,8 +65,7 @@ class GaussianCopula(Synthesizer):
     True
     """
 
-    def __init__(self, max_categories: int = 100) -> None:
-        self.max_categories = max_categories
+    max_categories: int = 100
 
     def _fit(
         self,

@@ -20,10 +20,11 @@ s : (q,) spread of what the decoder leaves unsaid of a number: v ~ v_hat + s N(0
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, softmax
 from sklearn.base import BaseEstimator
 from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
@@ -105,16 +106,7 @@ class LatentMixture(BaseEstimator):
             # the targets are the last coordinates
             joint = np.column_stack([means, y])
             self.mixtures_[JOINT] = self._fit_mixture(joint, rng)
-        else:
-            self._fit_classes(means, y, rng)
-        return self
-
-    def _fit_classes(
-        self,
-        means: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+            return self
         for c in np.unique(y):
             class_means = means[y == c]
             if len(class_means) > 1:
@@ -124,6 +116,7 @@ class LatentMixture(BaseEstimator):
         sample = self._draw_sample(means, rng)
         if len(self.mixtures_) < self.n_classes_:
             self.mixtures_[ANY_CLASS] = self._fit_sample(*sample)
+        return self
 
     def sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw z, (n, l), for targets as in :meth:`fit`."""
@@ -218,18 +211,26 @@ def _draw_rows(
     edges = np.cumsum(mixture.weights)
     # the last edge is 1 but for rounding, and no draw may lie beyond it
     component = np.searchsorted(edges[:-1], uniform)
+
+    def gaussian(i: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return mixture.means[i], mixture.covariances[i]
+
+    return _draw_gaussians(component, noise, gaussian)
+
+
+def _draw_gaussians(
+    component: np.ndarray,
+    noise: np.ndarray,
+    gaussian: Callable[[int, np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """Draw each row by its component: ``gaussian(i, rows)`` gives centres and covariance of i."""
     means = np.empty_like(noise)
     for i in np.unique(component):
         rows = component == i
-        coloured = _colour_noise(noise[rows], mixture.covariances[i])
-        means[rows] = mixture.means[i] + coloured
+        centre, covariance = gaussian(i, rows)
+        root = np.linalg.cholesky(covariance)
+        means[rows] = centre + noise[rows] @ root.T
     return means
-
-
-def _colour_noise(noise: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Return standard normal noise with a covariance."""
-    root = np.linalg.cholesky(covariance)
-    return noise @ root.T
 
 
 def _draw_given_target(
@@ -248,10 +249,8 @@ def _draw_given_target(
     deviation = y[:, None] - m_y
     distance = deviation**2 / (2 * s_y)
     log_p = np.log(mixture.weights) - np.log(s_y) / 2 - distance
-    component = _draw_component(log_p, uniform)
-    means = np.empty_like(noise)
-    for i in np.unique(component):
-        rows = component == i
+
+    def gaussian(i: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         S = mixture.covariances[i]
         S_mm = S[:-1, :-1]
         S_my = S[:-1, -1]
@@ -259,9 +258,9 @@ def _draw_given_target(
         gain = S_my / s_y[i]
         deviation = y[rows] - m_y[i]
         centre = mixture.means[i, :-1] + np.outer(deviation, gain)
-        covariance = S_mm - np.outer(gain, S_ym)
-        means[rows] = centre + _colour_noise(noise[rows], covariance)
-    return means
+        return centre, S_mm - np.outer(gain, S_ym)
+
+    return _draw_gaussians(_draw_component(log_p, uniform), noise, gaussian)
 
 
 def _draw_given_targets(
@@ -275,20 +274,17 @@ def _draw_given_targets(
     k = y.shape[1]
     deviations = [y - mean[-k:] for mean in mixture.means]
     log_p = _log_weights_given(mixture, deviations)
-    component = _draw_component(log_p, uniform)
-    means = np.empty_like(noise)
-    for i in np.unique(component):
-        rows = component == i
+
+    def gaussian(i: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         S = mixture.covariances[i]
         S_mm = S[:-k, :-k]
         S_ym = S[-k:, :-k]
         S_yy = S[-k:, -k:]
         gain = np.linalg.solve(S_yy, S_ym).T
-        deviation = deviations[i][rows]
-        centre = mixture.means[i, :-k] + deviation @ gain.T
-        covariance = S_mm - gain @ S_ym
-        means[rows] = centre + _colour_noise(noise[rows], covariance)
-    return means
+        centre = mixture.means[i, :-k] + deviations[i][rows] @ gain.T
+        return centre, S_mm - gain @ S_ym
+
+    return _draw_gaussians(_draw_component(log_p, uniform), noise, gaussian)
 
 
 def _log_weights_given(
@@ -323,7 +319,7 @@ def _log_weights_given(
 
 def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Return a component for each row, given log weights (n, g) and uniform draws (n,)."""
-    edges = np.cumsum(softmax(log_p), axis=1)
+    edges = np.cumsum(softmax(log_p, axis=1), axis=1)
     # the last edge is 1 but for rounding, and no draw may lie beyond it
     inner_edges = edges[:, :-1]
     return (uniform[:, None] > inner_edges).sum(axis=1)
@@ -406,7 +402,7 @@ def _matching_shift(log_q: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return the log-odds shift, (card,), under which the mean probabilities are the shares."""
     shift = np.zeros(len(shares))
     for _ in range(MATCHING_ROUNDS):
-        probabilities = softmax(log_q + shift)
+        probabilities = softmax(log_q + shift, axis=1)
         # a code that the decoder never says would divide by zero
         mean_probability = probabilities.mean(axis=0).clip(1e-12)
         shift += np.log(shares / mean_probability)
@@ -426,18 +422,6 @@ def split_columns(
     >>> split_columns(np.zeros((7, 0)), ())
     []
     """
-    parts = []
-    start = 0
-    for card in cards:
-        stop = start + card
-        parts.append(log_p[:, start:stop])
-        start = stop
-    return parts
-
-
-def softmax(log_q: np.ndarray) -> np.ndarray:
-    """Return the probabilities of each row."""
-    # the largest is taken out first: exp of a large number overflows
-    largest = log_q.max(axis=1, keepdims=True)
-    p = np.exp(log_q - largest)
-    return p / p.sum(axis=1, keepdims=True)
+    ends = np.cumsum(cards, dtype=int)
+    # behind the last end there is nothing
+    return np.split(log_p, ends, axis=1)[:-1]

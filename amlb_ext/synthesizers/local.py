@@ -11,6 +11,7 @@ w ~ U(0, 1/2) : how far the new row moves from a towards b;  s_j : range of colu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,7 @@ ATOM_ROWS, ATOM_SHARE = 2, 0.1
 REACH = 3
 
 
+@dataclass(eq=False, repr=False)
 class LocalResampler(Synthesizer):
     """x_j = a_j + w (b_j - a_j) + jitter s_j N(0, 1) for numbers; categories from a or b.
 
@@ -190,9 +192,8 @@ class LocalResampler(Synthesizer):
     (True, True)
     """
 
-    def __init__(self, jitter: float = 0.025, neighbours: int = 5) -> None:
-        self.jitter = jitter
-        self.neighbours = neighbours
+    jitter: float = 0.025
+    neighbours: int = 5
 
     def _fit(
         self,
@@ -263,18 +264,7 @@ class LocalResampler(Synthesizer):
         parent_codes = self.codes_[a]
         takes_mate = rng.random(parent_codes.shape) < w
         codes = np.where(takes_mate, self.codes_[b], parent_codes)
-        numbers = self._mix_numbers(a, b, w=w, rng=rng)
-        return np.hstack([codes, numbers])
-
-    def _mix_numbers(
-        self,
-        a: np.ndarray,
-        b: np.ndarray,
-        *,
-        w: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
-        """Return numbers between those of parent and mate, and jittered: (n, q)."""
+        # numbers between those of parent and mate, and jittered: (n, q)
         A = self.numbers_[a]
         B = self.numbers_[b]
         # between two free numbers the new one lies on the way; an atom or a missing number has
@@ -291,7 +281,7 @@ class LocalResampler(Synthesizer):
         noise = rng.standard_normal(A.shape)
         step = self.jitter * self.span_
         jittered = numbers + step * noise
-        return np.where(is_free, jittered, numbers)
+        return np.hstack([codes, np.where(is_free, jittered, numbers)])
 
     def _draw_pair(
         self,

@@ -21,6 +21,7 @@ from abc import ABC
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import joblib
@@ -48,6 +49,7 @@ CLASS_DRAW, NUMBER_DRAW, LEAST_DRAW, CLASS_DRAWS = 2, 5, 200, 10
 Column = list[str] | np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class SDVSynthesizer(Synthesizer, ABC):
     """A synthesizer of SDV behind the house's contract.
 
@@ -80,22 +82,15 @@ class SDVSynthesizer(Synthesizer, ABC):
         At ``fit``: a parameter out of range, or SDV is not installed.
     """
 
+    epochs: int = 150
+    batch: int = 0
+    max_categories: int = 100
+    device: str = "auto"
+
     #: The class in sdv.single_table.
     _kind: ClassVar[str]
     #: What batches must be a multiple of.
     _packs: ClassVar[int] = 1
-
-    def __init__(
-        self,
-        epochs: int = 150,
-        batch: int = 0,
-        max_categories: int = 100,
-        device: str = "auto",
-    ) -> None:
-        self.epochs = epochs
-        self.batch = batch
-        self.max_categories = max_categories
-        self.device = device
 
     def _settings(self) -> dict[str, Any]:
         """Return the arguments of SDV's class."""

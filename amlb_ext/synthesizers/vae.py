@@ -14,6 +14,7 @@ costs by rows stands in ``docs/evidence/synthesizers.md``.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -58,23 +59,14 @@ class Rows(NamedTuple):
 
     def take(self, rows: Tensor) -> Rows:
         """Return the rows at these positions."""
-        return Rows(
-            k=self.k[rows],
-            v=self.v[rows],
-            seen=self.seen[rows],
-            y=self.y[rows],
-        )
+        return Rows(*[part[rows] for part in self])
 
     def cuda(self) -> Rows:
         """Return a copy on the GPU."""
-        return Rows(
-            k=self.k.cuda(),
-            v=self.v.cuda(),
-            seen=self.seen.cuda(),
-            y=self.y.cuda(),
-        )
+        return Rows(*[part.cuda() for part in self])
 
 
+@dataclass(eq=False, repr=False)
 class VAE(Synthesizer):
     """The conditional VAE with normal scores, calibrated margins and a fitted latent density.
 
@@ -142,25 +134,16 @@ class VAE(Synthesizer):
     (5, 2)
     """
 
-    _normalise = True
+    epochs: int = 150
+    latent: int = 32
+    decoder: int = 128
+    batch: int = 0
+    max_categories: int = 100
+    max_steps: int = 1000
+    device: str = "auto"
 
-    def __init__(
-        self,
-        epochs: int = 150,
-        latent: int = 32,
-        decoder: int = 128,
-        batch: int = 0,
-        max_categories: int = 100,
-        max_steps: int = 1000,
-        device: str = "auto",
-    ) -> None:
-        self.epochs = epochs
-        self.latent = latent
-        self.decoder = decoder
-        self.batch = batch
-        self.max_categories = max_categories
-        self.max_steps = max_steps
-        self.device = device
+    _normalise = True
+    _adds_noise = True
 
     def _fit(
         self,
@@ -179,12 +162,7 @@ class VAE(Synthesizer):
         if not self.prep_.n_modelled_:
             return
         with private_torch(draw_int_seed(rng)):
-            data = Rows(
-                k=torch.tensor(table.codes),
-                v=torch.tensor(table.numbers, dtype=torch.float32),
-                seen=torch.tensor(table.seen, dtype=torch.float32),
-                y=self._target_tensor(y),
-            )
+            data = self._tensors(table, y)
             self.network_ = self._make_network()
             if self.device == "auto" and torch.cuda.is_available():
                 self.network_.cuda()
@@ -193,6 +171,14 @@ class VAE(Synthesizer):
             else:
                 held = self._train(data, rng)
             self._learn_sampling(data, table, y, held=held, rng=rng)
+
+    def _tensors(self, table: PreparedTable, y: np.ndarray) -> Rows:
+        return Rows(
+            k=torch.tensor(table.codes),
+            v=torch.tensor(table.numbers, dtype=torch.float32),
+            seen=torch.tensor(table.seen, dtype=torch.float32),
+            y=self._target_tensor(y),
+        )
 
     def _make_network(self) -> RowNetwork:
         return DenseNetwork(
@@ -319,18 +305,23 @@ class VAE(Synthesizer):
         rng: np.random.Generator,
     ) -> None:
         """Fit p(z | y) and s, then the corrections of the margins."""
+        assert self.network_ is not None
         n = len(y)
         size = self._rows_at_once()
         mu, log_s2 = self._encode_rows(data)
         # rows that were learned from show too small a spread; few rows have none held out
         r = held if len(held) else np.arange(min(size, n))
-        self.noise_ = self._unsaid_spread(
-            data,
-            table,
-            mu=mu,
-            log_s2=log_s2,
-            r=r,
-        )
+        with torch.no_grad():
+            eps = torch.randn(mu[r].shape)
+            s = (0.5 * log_s2[r]).exp()
+            z = mu[r] + eps * s
+            v_hat, _ = self.network_.decode(z, data.y[r])
+        # s, (q,): the root mean squared error of the decoder
+        seen = table.seen[r]
+        squares = (v_hat.double().numpy() - table.numbers[r]) ** 2 * seen
+        # a number that none of these rows has shows no error
+        n_seen = seen.sum(axis=0).clip(1)
+        self.noise_ = np.sqrt(squares.sum(axis=0) / n_seen)
         s2 = log_s2.double().exp().mean(dim=0)
         self.mixture_ = LatentMixture().fit(
             mu=mu.double().numpy(),
@@ -341,38 +332,15 @@ class VAE(Synthesizer):
         )
         # each target as often as in the table
         positions = np.arange(size) * n // size
-        v_hat, log_p = self._decode_new(y[positions], rng)
+        new_numbers, log_p = self._decode_new(y[positions], rng)
         shares = []
         for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
             counts = np.bincount(codes, minlength=card)
             shares.append(counts / n)
         margins = Margins(self.prep_.cards_)
-        self.margins_ = margins.fit(v_hat, log_p, shares)
+        self.margins_ = margins.fit(new_numbers, log_p, shares)
 
-    def _unsaid_spread(
-        self,
-        data: Rows,
-        table: PreparedTable,
-        *,
-        mu: Tensor,
-        log_s2: Tensor,
-        r: np.ndarray,
-    ) -> np.ndarray:
-        """Return s, (q,): the root mean squared error of the decoder on rows r."""
-        assert self.network_ is not None
-        with torch.no_grad():
-            eps = torch.randn(mu[r].shape)
-            s = (0.5 * log_s2[r]).exp()
-            z = mu[r] + eps * s
-            v_hat, _ = self.network_.decode(z, data.y[r])
-        error = v_hat.double().numpy() - table.numbers[r]
-        seen = table.seen[r]
-        total = (error**2 * seen).sum(axis=0)
-        # a number that none of these rows has shows no error
-        n_seen = seen.sum(axis=0).clip(1)
-        return np.sqrt(total / n_seen)
-
-    # --- sampling; ``PaperVAE`` replaces the latent draw, the noise and the draw of a row ---
+    # --- sampling; ``PaperVAE`` replaces the latent draw and the draw of a row ---
 
     def _sample(
         self,
@@ -411,8 +379,9 @@ class VAE(Synthesizer):
         with torch.no_grad():
             v_hat, log_p = self.network_.decode(z, self._target_tensor(y))
         numbers = v_hat.double().numpy()
-        noise = self._draw_noise(numbers.shape, rng)
-        return numbers + noise, log_p.double().numpy()
+        if self._adds_noise:
+            numbers = numbers + self.noise_ * rng.standard_normal(numbers.shape)
+        return numbers, log_p.double().numpy()
 
     def _draw_latent(
         self,
@@ -420,13 +389,6 @@ class VAE(Synthesizer):
         rng: np.random.Generator,
     ) -> np.ndarray:
         return self.mixture_.sample(self._target_score(y), rng)
-
-    def _draw_noise(
-        self,
-        shape: tuple[int, ...],
-        rng: np.random.Generator,
-    ) -> np.ndarray | float:
-        return self.noise_ * rng.standard_normal(shape)
 
     def _draw_rows(
         self,

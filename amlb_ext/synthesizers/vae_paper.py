@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from scipy.spatial import KDTree
@@ -13,6 +15,7 @@ from amlb_ext.synthesizers.prep import PreparedTable
 from amlb_ext.synthesizers.vae import BETAS, VAE, Rows
 
 
+@dataclass(eq=False, repr=False)
 class PaperVAE(VAE):
     """Section 4.4 as printed: convolutions, numbers as they come, z ~ N(0, I), codes by argmax.
 
@@ -37,29 +40,14 @@ class PaperVAE(VAE):
     (5, 2)
     """
 
-    _normalise = False
+    epochs: int = 100
+    latent: int = 256
+    decoder: int = 512
+    max_steps: int = 0
+    hidden: int = 16
 
-    def __init__(
-        self,
-        epochs: int = 100,
-        latent: int = 256,
-        hidden: int = 16,
-        decoder: int = 512,
-        batch: int = 0,
-        max_categories: int = 100,
-        max_steps: int = 0,
-        device: str = "auto",
-    ) -> None:
-        super().__init__(
-            epochs=epochs,
-            latent=latent,
-            decoder=decoder,
-            batch=batch,
-            max_categories=max_categories,
-            max_steps=max_steps,
-            device=device,
-        )
-        self.hidden = hidden
+    _normalise = False
+    _adds_noise = False
 
     def _make_network(self) -> RowNetwork:
         network = Network(
@@ -101,13 +89,6 @@ class PaperVAE(VAE):
         rng: np.random.Generator,
     ) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
-
-    def _draw_noise(
-        self,
-        shape: tuple[int, ...],
-        rng: np.random.Generator,
-    ) -> np.ndarray | float:
-        return 0.0
 
     def _draw_rows(
         self,

@@ -33,28 +33,25 @@ _SHUFFLE = (
     "score is the share of patches in their place."
 )
 
+#: A task that is drawn by this package.
+_made_task = partial(WeirdTask, origin="made", licence=_MADE, citation=_WEIRDML)
+
 _ALL = (
-    WeirdTask(
+    _made_task(
         name="shapes_easy",
         title="Shapes, easy",
         labels=shapes.LABELS,
         statement=_SHAPES.format(
             where="The shape has always the same place, size and turn."
         ),
-        origin="made",
-        licence=_MADE,
-        citation=_WEIRDML,
         row_shape=(shapes.POINTS, 2),
         draw=partial(shapes.draw_shapes, is_hard=False),
     ),
-    WeirdTask(
+    _made_task(
         name="shapes_hard",
         title="Shapes, hard",
         labels=shapes.LABELS,
         statement=_SHAPES.format(where="Its place, size and turn are random."),
-        origin="made",
-        licence=_MADE,
-        citation=_WEIRDML,
         row_shape=(shapes.POINTS, 2),
         draw=partial(shapes.draw_shapes, is_hard=True),
     ),
@@ -89,7 +86,7 @@ _ALL = (
         group=patches.GROUP,
         draw=patches.draw_hard,
     ),
-    WeirdTask(
+    _made_task(
         name="drop4_winners",
         title="Who wins four in a row",
         labels=drop4.LABELS,
@@ -100,13 +97,10 @@ _ALL = (
             "is their number. The last 0 to 3 moves of every game were taken away. Say who won: "
             "the first player, the second, or nobody."
         ),
-        origin="made",
-        licence=_MADE,
-        citation=_WEIRDML,
         stands_for="chess_winners",
         draw=drop4.draw_games,
     ),
-    WeirdTask(
+    _made_task(
         name="digits_few",
         title="Digits with 26 labels",
         labels=digits.LABELS,
@@ -116,9 +110,6 @@ _ALL = (
             "unevenly frequent among the unlabelled and the test pictures, and more evenly among "
             "the labelled ones. Say which digit it is."
         ),
-        origin="made",
-        licence=_MADE,
-        citation=_WEIRDML,
         row_shape=(digits.HEIGHT, digits.WIDTH, 3),
         draw=digits.draw_digits,
     ),

@@ -82,27 +82,10 @@ class AskedBaseline(Baseline):
     def __init__(self, inner: Baseline, ledger: AskLedger) -> None:
         self.inner = inner
         self.ledger: AskLedger = ledger
+        self.can_search = inner.can_search
+        self.comes_fitted = inner.comes_fitted
+        self.refit_problem_ = inner.refit_problem_
         self._answers: dict[bytes, np.ndarray] = {}
-
-    @property
-    def can_search(self) -> bool:  # type: ignore[override]
-        """As of the other F."""
-        return self.inner.can_search
-
-    @property
-    def comes_fitted(self) -> bool:  # type: ignore[override]
-        """As of the other F."""
-        return self.inner.comes_fitted
-
-    @property
-    def refit_problem_(self) -> str:  # type: ignore[override]
-        """As of the other F."""
-        return self.inner.refit_problem_
-
-    @property
-    def decided_(self) -> np.ndarray | None:  # type: ignore[override]
-        """As of the other F."""
-        return self.inner.decided_
 
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> AskedBaseline:
         """Fit the other F; what it said before is forgotten, unless it came fitted."""
@@ -150,6 +133,8 @@ class AskedBaseline(Baseline):
         """Cross-fit the other F; its fits are counted in the same ledger."""
         self.ledger.check(len(Z))
         f, fits = self.inner.cross_fit(Z, y, rows, parts, seed)
+        self.refit_problem_ = self.inner.refit_problem_
+        self.decided_ = self.inner.decided_
         asked = [AskedBaseline(fit, self.ledger) for fit in fits]
         if self.inner.comes_fitted:
             # it judged all rows itself, and so did each of its clones

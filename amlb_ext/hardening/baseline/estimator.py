@@ -217,40 +217,6 @@ class EstimatorBaseline(Baseline):
 
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> EstimatorBaseline:
         """Fit preprocessing and model; see :class:`Baseline`."""
-        self.model_, self.classes_ = self._fit(Z, y, seed)
-        return self
-
-    def predict(self, Z: np.ndarray) -> np.ndarray:
-        """Return f; see the module's notation."""
-        return self._predict(self.model_, self.classes_, Z)
-
-    def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
-    ) -> tuple[np.ndarray, list[Baseline]]:
-        """Fit F once per part, each with its own seed; see :class:`Baseline`."""
-        classes = (self.n_classes,) if self.n_classes else ()
-        f = np.full((len(y), *classes), np.nan)
-        fits: list[Baseline] = []
-        for number, (train, held_out) in enumerate(parts):
-            if self.n_classes and np.ptp(y[train]) == 0:
-                # many classifiers refuse a single class, which is then what they would predict
-                only_class = int(y[train][0])
-                f[held_out] = 0.0
-                f[held_out, only_class] = 1.0
-                continue
-            fit = EstimatorBaseline(
-                self.spec, self.kind, self.n_classes, self.n_categorical
-            )
-            part_seed = derive_int_seed(seed, number)
-            fit.fit(Z[train], y[train], part_seed)
-            f[held_out] = fit.predict(Z[held_out])
-            fits.append(fit)
-        # callers ask the fits part by part: an incomplete list would be out of step
-        return f, fits if len(fits) == len(parts) else []
-
-    def _fit(
-        self, Z: np.ndarray, y: np.ndarray, seed: int
-    ) -> tuple[BaseEstimator, np.ndarray]:
         is_empty = np.isnan(Z).all(axis=0)
         model = self._with_preprocessing(
             build_estimator(self.spec, self.kind, seed), is_empty
@@ -276,7 +242,54 @@ class EstimatorBaseline(Baseline):
             except Exception as error:
                 reason = describe_error(error)
                 raise ModelError(f"{self.spec.path} failed in fit: {reason}") from error
-        return model, classes
+        self.model_, self.classes_ = model, classes
+        return self
+
+    def predict(self, Z: np.ndarray) -> np.ndarray:
+        """Return f; see the module's notation."""
+        with warnings.catch_warnings():
+            # a category the training part lacked is a zero row, as intended
+            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
+            try:
+                if not self.n_classes:
+                    f = np.asarray(forests.predict(self.model_, Z), dtype=float)
+                    # linear models may return a column
+                    return f.reshape(len(Z))
+                p = np.asarray(forests.predict_proba(self.model_, Z), dtype=float)
+            except Exception as error:
+                reason = describe_error(error)
+                raise ModelError(
+                    f"{self.spec.path} failed in predict: {reason}"
+                ) from error
+        f = np.zeros((len(Z), self.n_classes))
+        codes = self.classes_.astype(int)
+        # of a single class some models still return two columns
+        f[:, codes] = p if len(codes) > 1 else 1.0
+        return f
+
+    def cross_fit(
+        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
+    ) -> tuple[np.ndarray, list[Baseline]]:
+        """Fit F once per part, each with its own seed; see :class:`Baseline`."""
+        classes = (self.n_classes,) if self.n_classes else ()
+        f = np.full((len(y), *classes), np.nan)
+        fits: list[Baseline] = []
+        for number, (train, held_out) in enumerate(parts):
+            if self.n_classes and np.ptp(y[train]) == 0:
+                # many classifiers refuse a single class, which is then what they would predict
+                only_class = int(y[train][0])
+                f[held_out] = 0.0
+                f[held_out, only_class] = 1.0
+                continue
+            fit = EstimatorBaseline(
+                self.spec, self.kind, self.n_classes, self.n_categorical
+            )
+            part_seed = derive_int_seed(seed, number)
+            fit.fit(Z[train], y[train], part_seed)
+            f[held_out] = fit.predict(Z[held_out])
+            fits.append(fit)
+        # callers ask the fits part by part: an incomplete list would be out of step
+        return f, fits if len(fits) == len(parts) else []
 
     def _with_preprocessing(
         self, estimator: BaseEstimator, is_empty: np.ndarray
@@ -300,29 +313,6 @@ class EstimatorBaseline(Baseline):
             )
             steps.append(LeadingOneHot(one_hot, self.n_categorical))
         return make_pipeline(*steps, estimator)
-
-    def _predict(
-        self, model: BaseEstimator, classes: np.ndarray, Z: np.ndarray
-    ) -> np.ndarray:
-        with warnings.catch_warnings():
-            # a category the training part lacked is a zero row, as intended
-            warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
-            try:
-                if not self.n_classes:
-                    f = np.asarray(forests.predict(model, Z), dtype=float)
-                    # linear models may return a column
-                    return f.reshape(len(Z))
-                p = np.asarray(forests.predict_proba(model, Z), dtype=float)
-            except Exception as error:
-                reason = describe_error(error)
-                raise ModelError(
-                    f"{self.spec.path} failed in predict: {reason}"
-                ) from error
-        f = np.zeros((len(Z), self.n_classes))
-        codes = classes.astype(int)
-        # of a single class some models still return two columns
-        f[:, codes] = p if len(codes) > 1 else 1.0
-        return f
 
 
 #: Rows that are made one-hot at once.

@@ -63,12 +63,9 @@ def make_baseline(
     ModelError
     """
     path = Path(config.model)
-    model, name = None, path.name
-    if is_service(config.model):
-        model, name = connect_service(config), config.model
-    elif is_model_file(config.model):
-        model = load_fitted_model(path, config.trust_pickle)
+    model = load_baseline_model(config)
     if model is not None:
+        name = config.model if is_service(config.model) else path.name
         return FittedBaseline(
             model, name, encoder=encoder, target=target, dtypes=task.dtypes
         )

@@ -24,10 +24,9 @@ u(x) : how much a row counts, see :func:`amlb_ext.hardening.weights.mixed_weight
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
@@ -239,22 +238,27 @@ class Sample(NamedTuple):
     dropped: Mapping[str, int]
 
 
-class Sampler(Protocol):
-    """Whatever rows can be drawn from."""
-
-    def draw(self, n: int) -> Sample:
-        """Draw some n rows."""
+#: Draws some n rows.
+Sampler = Callable[[int], Sample]
 
 
-class ExpectedFailureSampler:
-    """Rows of the population on which the oracle expects F to fail, with targets it draws.
+def sample_expected_failures(
+    population: Sampler,
+    models: FoldModels,
+    real: JudgedRows,
+    *,
+    taken: TakenRows,
+    find_nearest_parents: Callable[[np.ndarray], np.ndarray],
+    rng: np.random.Generator,
+) -> Sampler:
+    """Return what draws rows on which the oracle expects F to fail, with targets it draws.
 
     A group of tasks never comes here: the teacher knows the spread of one target.
 
     Parameters
     ----------
-    population : Sampler
-        Of rows that resemble the training rows.
+    population : callable
+        Draws rows that resemble the training rows.
     models : FoldModels
     real : JudgedRows
         The real rows of the side.
@@ -263,70 +267,37 @@ class ExpectedFailureSampler:
         Encoded rows to positions of the bad rows they descend from.
     rng : Generator
     """
+    teacher = Teacher(models.targets[0].oracle, models.Z, models.y[:, 0])
 
-    def __init__(
-        self,
-        population: Sampler,
-        models: FoldModels,
-        real: JudgedRows,
-        *,
-        taken: TakenRows,
-        find_nearest_parents: Callable[[np.ndarray], np.ndarray],
-        rng: np.random.Generator,
-    ) -> None:
-        self.population = population
-        self.models = models
-        self.real = real
-        self.taken = taken
-        self.find_nearest_parents = find_nearest_parents
-        self.rng = rng
-        target = models.targets[0]
-        self.teacher = Teacher(target.oracle, models.Z, models.y[:, 0])
-
-    def draw(self, n: int) -> Sample:
-        """Draw n rows at most."""
-        n_proposed = min(MOST_PROPOSED, PROPOSED_PER_ROW * n)
-        proposed = self.population.draw(n_proposed)
-        features, n_broken = self._feasible_features(proposed.Z)
-        repeats_real, repeats_made = self.taken.repeated(features)
+    def draw(n: int) -> Sample:
+        proposed = population(min(MOST_PROPOSED, PROPOSED_PER_ROW * n))
+        features = models.encoder.inverse(proposed.Z)
+        dropped = {}
+        if models.relations is not None:
+            n_proposed = len(features)
+            if n_proposed:
+                # the rows have no targets yet; those of their parents stand in
+                parent = find_nearest_parents(proposed.Z)
+                corrected = models.correct(
+                    features, real.y[parent], real=real, parent=parent, repairs=False
+                )
+                feasible = corrected.features[~corrected.is_broken]
+                features = feasible.reset_index(drop=True)
+            dropped["relation"] = n_proposed - len(features)
+        repeats_real, repeats_made = taken.repeated(features)
         # a row that repeats both is counted once
         repeats_made = repeats_made & ~repeats_real
+        dropped["real_row"] = int(repeats_real.sum())
+        dropped["made_row"] = int(repeats_made.sum())
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         is_new = ~repeats_real & ~repeats_made
-        encoded = self.models.encoder.transform(features)
+        encoded = models.encoder.transform(features)
         rows, targets = expected_failures(
-            self.models,
-            self.teacher,
-            encoded[is_new],
-            most=n,
-            rng=self.rng,
+            models, teacher, encoded[is_new], most=n, rng=rng
         )
-        dropped = {
-            "real_row": int(repeats_real.sum()),
-            "made_row": int(repeats_made.sum()),
-        }
-        if self.models.relations is not None:
-            dropped["relation"] = n_broken
         return Sample(rows, targets[:, None], dropped)
 
-    def _feasible_features(self, Z: np.ndarray) -> tuple[pd.DataFrame, int]:
-        """Return the features of rows that break no relation, and how many rows do.
-
-        The rows have no targets yet; those of their parents stand in.
-        """
-        features = self.models.encoder.inverse(Z)
-        if self.models.relations is None or not len(Z):
-            return features, 0
-        parent = self.find_nearest_parents(Z)
-        corrected = self.models.correct(
-            features,
-            self.real.y[parent],
-            real=self.real,
-            parent=parent,
-            repairs=False,
-        )
-        feasible = corrected.features[~corrected.is_broken]
-        return feasible.reset_index(drop=True), int(corrected.is_broken.sum())
+    return draw
 
 
 # Rows that stand for the whole test fold.

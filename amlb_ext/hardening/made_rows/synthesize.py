@@ -22,9 +22,9 @@ from amlb_ext.core.notes import Note
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, without_single_axis
 from amlb_ext.hardening.made_rows.population_teacher import (
-    ExpectedFailureSampler,
     Sample,
     Sampler,
+    sample_expected_failures,
 )
 from amlb_ext.hardening.made_rows.screening import (
     MadeRows,
@@ -34,7 +34,7 @@ from amlb_ext.hardening.made_rows.screening import (
     no_made_rows,
 )
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.synthesizers.base import Judges, Synthesizer
+from amlb_ext.synthesizers.base import Judges
 
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4
@@ -124,17 +124,19 @@ def sample_synthetic_rows(
         judges=judges,
     )
     notes += [replace(note, side=side) for note in synthesizer.notes_]
-    sampler: Sampler = _SynthesizerSampler(
-        synthesizer,
-        learnt=learnt,
-        filling=Z[0],
-        n_targets=y.shape[1],
-        rng=rng,
-    )
+
+    def draw_learnt(n: int) -> Sample:
+        sampled, targets = synthesizer.sample(n, rng)
+        # the other columns are computed later, or the parent's: any values will do until then
+        rows = np.tile(Z[0], (len(sampled), 1))
+        rows[:, learnt] = sampled
+        return Sample(rows, targets.reshape(len(rows), y.shape[1]), {})
+
+    draw: Sampler = draw_learnt
     asks_teacher = learns_population and config.labels == "honest"
     if asks_teacher:
-        sampler = ExpectedFailureSampler(
-            sampler,
+        draw = sample_expected_failures(
+            draw_learnt,
             models,
             real,
             taken=taken,
@@ -146,7 +148,7 @@ def sample_synthetic_rows(
     n_rounds = SAMPLING_ROUNDS
     sampling_round = 0
     while sampling_round < n_rounds and n_kept < wanted:
-        sample = sampler.draw(wanted - n_kept)
+        sample = draw(wanted - n_kept)
         collector.dropped.update(sample.dropped)
         if not len(sample.Z):
             break
@@ -252,44 +254,3 @@ def _call_judges(
 def _decide(predicted: np.ndarray) -> np.ndarray:
     """Return class codes of probabilities, and numbers as they are."""
     return predicted if predicted.ndim == 1 else predicted.argmax(axis=1)
-
-
-class _SynthesizerSampler:
-    """Rows and targets as a synthesizer samples them.
-
-    Parameters
-    ----------
-    synthesizer : Synthesizer
-        Fitted.
-    learnt : ndarray of shape (d,), bool
-        The encoded columns it was fitted on.
-    filling : ndarray of shape (d,)
-        What stands in the others. They are computed later, or the parent's, so that any values
-        will do until then.
-    n_targets : int
-        k.
-    rng : Generator
-    """
-
-    def __init__(
-        self,
-        synthesizer: Synthesizer,
-        *,
-        learnt: np.ndarray,
-        filling: np.ndarray,
-        n_targets: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self.synthesizer = synthesizer
-        self.learnt = learnt
-        self.filling = filling
-        self.n_targets = n_targets
-        self.rng = rng
-
-    def draw(self, n: int) -> Sample:
-        """Draw some n rows."""
-        sampled, targets = self.synthesizer.sample(n, self.rng)
-        rows = np.tile(self.filling, (len(sampled), 1))
-        rows[:, self.learnt] = sampled
-        y = targets.reshape(len(rows), self.n_targets)
-        return Sample(rows, y, {})

@@ -30,7 +30,6 @@ import numpy as np
 
 from amlb_ext.core.config import SearchConfig
 from amlb_ext.hardening.search.domain import (
-    Derive,
     Domain,
     Predict,
     distance_term,
@@ -173,28 +172,22 @@ class SearchPlan:
         Prepared for a full block.
     block_points : int
         Points of a full block.
-    n_categorical : int
-        M_c.
+    domain : Domain
     mixes_missing : bool
         Whether a number may be missing in some individuals of a point and known in others.
-    frozen : ndarray of int
-        Genes that keep the bad point's value.
-    derive : callable or None
-        Computes the genes that others determine.
     """
 
     config: SearchConfig
     genes: Genes
     block_points: int
-    n_categorical: int
+    domain: Domain
     mixes_missing: bool
-    frozen: np.ndarray
-    derive: Derive | None
 
     @property
     def freezes_categories(self) -> bool:
         """Whether categories keep the bad point's value, if there are any."""
-        return self.config.operators.categoricals == "frozen" or not self.n_categorical
+        is_frozen = self.config.operators.categoricals == "frozen"
+        return is_frozen or not self.domain.n_categorical
 
 
 def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
@@ -207,11 +200,9 @@ def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> Searc
         config=config,
         genes=genes,
         block_points=block_points,
-        n_categorical=domain.n_categorical,
+        domain=domain,
         # mutated copies of a bad point miss what it misses; only draws from the columns can mix
         mixes_missing=config.operators.start == "unique" and has_missing,
-        frozen=np.flatnonzero(domain.frozen),
-        derive=domain.derive,
     )
 
 
@@ -256,7 +247,7 @@ class Block:
         self.value = np.full(len(bad), -np.inf)
         self._step_lengths = plan.config.operators.strength * direction
         # categories do not step: they are drawn anew
-        self._step_lengths[:, : plan.n_categorical] = 0.0
+        self._step_lengths[:, : plan.domain.n_categorical] = 0.0
         self._steps = mutation_steps(plan.config.operators.mutation)
         # of the present generation, (p, n); until there is one, of no individuals
         nobody = np.empty((0, len(bad)))
@@ -272,7 +263,8 @@ class Block:
         p, n, d = P.shape
         P[...] = self.bad
         if self.plan.config.operators.start == "unique":
-            first_gene = self.plan.n_categorical if self.plan.freezes_categories else 0
+            n_frozen = self.plan.domain.n_categorical
+            first_gene = n_frozen if self.plan.freezes_categories else 0
             # words are drawn for a full block; points beyond the block's own n leave theirs unused
             words = self.words.bits32(p, self.plan.block_points, d)
             u = words[:, :n, first_gene:]
@@ -348,7 +340,7 @@ class Block:
             scratch=scratch,
         )
         if not self.plan.freezes_categories:
-            u_category = self.words.bits32(p, full, self.plan.n_categorical)
+            u_category = self.words.bits32(p, full, self.plan.domain.n_categorical)
             mutate_categories(
                 P,
                 u_category[:, :n],
@@ -358,16 +350,16 @@ class Block:
 
     def _complete(self, P: np.ndarray, scratch: np.ndarray) -> None:
         """Make P ready for F: repair it, let the elite survive, and measure the distances."""
+        domain = self.plan.domain
         repair(P, self.genes)
-        frozen = self.plan.frozen
-        if len(frozen):
-            P[..., frozen] = self.bad[:, frozen]
+        if domain.frozen.any():
+            P[..., domain.frozen] = self.bad[:, domain.frozen]
         # last, since it computes from what the other steps left
-        if self.plan.derive is not None:
+        if domain.derive is not None:
             d = P.shape[-1]
-            self.plan.derive(P.reshape(-1, d))
+            domain.derive(P.reshape(-1, d))
         # elitism; in the initial population it is the bad point itself
         P[0] = self.best
         # frozen categories differ nowhere, so none need be looked at
-        n_categorical = 0 if self.plan.freezes_categories else self.plan.n_categorical
+        n_categorical = 0 if self.plan.freezes_categories else domain.n_categorical
         self._distance = distance_term(P, self.bad, n_categorical, scratch)

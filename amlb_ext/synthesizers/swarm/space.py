@@ -34,6 +34,7 @@ from torch import Tensor
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed
+from amlb_ext.synthesizers.latent import split_columns
 from amlb_ext.synthesizers.network import DenseNetwork, private_torch
 from amlb_ext.synthesizers.swarm.particles import check_generators
 from amlb_ext.synthesizers.training import train_network
@@ -87,13 +88,7 @@ class FittedRows:
             )
         self.model = model
         self.network = model.network_
-        table = model.prep_.transform(X)
-        self.rows = Rows(
-            k=torch.tensor(table.codes),
-            v=torch.tensor(table.numbers, dtype=torch.float32),
-            seen=torch.tensor(table.seen, dtype=torch.float32),
-            y=model._target_tensor(y),
-        )
+        self.rows = model._tensors(model.prep_.transform(X), y)
 
     def latent_means(self) -> np.ndarray:
         """Return where the fitted model puts each row, ``(n, latent)``."""
@@ -315,11 +310,11 @@ class GeneratorSpace:
         n_numbers = self.model.prep_.n_numbers_
         logits = outputs[:, n_numbers:]
         log_p = np.empty_like(logits)
-        start = 0
-        for card in self.model.prep_.cards_:
-            column = slice(start, start + card)
-            log_p[:, column] = log_softmax(logits[:, column], axis=1)
-            start += card
+        cards = self.model.prep_.cards_
+        for column, written in zip(
+            split_columns(logits, cards), split_columns(log_p, cards), strict=True
+        ):
+            written[:] = log_softmax(column, axis=1)
         return outputs[:, :n_numbers], log_p
 
 

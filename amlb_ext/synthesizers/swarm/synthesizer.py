@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import draw_int_seed, random_stream
-from amlb_ext.synthesizers.base import check_settings
 from amlb_ext.synthesizers.network import DenseNetwork
 from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.swarm.arena import (
@@ -45,6 +45,7 @@ MOST_TAKER_ROWS = 4000
 LEAST_REAL_ROWS = 100
 
 
+@dataclass(eq=False, repr=False)
 class Swarm(VAE):
     """Mixtures of N tuned copies of one VAE, searched for an objective (Data Swarms).
 
@@ -95,37 +96,13 @@ class Swarm(VAE):
     'no search, since no model is there to be tested; the base generator makes the rows'
     """
 
-    asks_judges = True
+    objective: Sequence[str] = ("difficult",)
+    search: SearchName | Literal["none"] = "pso"
+    labels: Labels = "honest"
+    generators: int = 8
+    iterations: int = 20
 
-    def __init__(
-        self,
-        objective: Sequence[str] = ("difficult",),
-        search: SearchName | Literal["none"] = "pso",
-        labels: Labels = "honest",
-        epochs: int = 150,
-        latent: int = 32,
-        decoder: int = 128,
-        batch: int = 0,
-        max_categories: int = 100,
-        max_steps: int = 1000,
-        device: str = "auto",
-        generators: int = 8,
-        iterations: int = 20,
-    ) -> None:
-        super().__init__(
-            epochs=epochs,
-            latent=latent,
-            decoder=decoder,
-            batch=batch,
-            max_categories=max_categories,
-            max_steps=max_steps,
-            device=device,
-        )
-        self.objective = objective
-        self.search = search
-        self.labels = labels
-        self.generators = generators
-        self.iterations = iterations
+    asks_judges = True
 
     def _check_parameters(self) -> None:
         for name in self.objective:
@@ -133,10 +110,7 @@ class Swarm(VAE):
                 raise ConfigError(
                     f"no objective {name!r}", suggest_nearest(name, OBJECTIVES)
                 )
-        numbers = self.get_params(deep=False)
-        for name in ("objective", "search", "labels"):
-            del numbers[name]
-        check_settings(numbers, ("batch", "max_steps"))
+        super()._check_parameters()
         check_generators(self.generators)
 
     def _fit(
