@@ -7,13 +7,21 @@ other framework.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.report.charts import framework_colours
-from amlb_ext.report.coder_runs import CoderRun, coder_columns, coder_tables
+from amlb_ext.report.coder_runs import (
+    CoderRun,
+    by_coder,
+    coder_columns,
+    curve_chart,
+    curve_table,
+    failures_section,
+)
 from amlb_ext.report.model import Chart, ChartSeries, ReportSection
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 
@@ -54,6 +62,12 @@ def headline_table(
         interval = weighted_mean_interval(
             means, clusters=np.arange(len(means)), level=level
         )
+        # unknown of any, it is unknown of all
+        costs = [
+            np.nan if run.cost is None else run.cost
+            for run in runs
+            if run.framework == framework
+        ]
         lines.append(
             {
                 "framework": framework,
@@ -66,7 +80,7 @@ def headline_table(
                 "max_on_test": own["max_on_test"].mean(),
                 "failed": own["failed"].mean(),
                 "failed_sd": own["failed"].std(),
-                "cost_of_run": _cost_of_run(runs, str(framework)),
+                "cost_of_run": np.mean(costs) if costs else np.nan,
             }
         )
     table = pd.DataFrame(lines).sort_values("selected", ascending=False, kind="stable")
@@ -75,53 +89,30 @@ def headline_table(
     return table.reset_index(drop=True)
 
 
-def _cost_of_run(runs: Sequence[CoderRun], framework: str) -> float:
-    """Return what a run costs on average; NaN where that is unknown of any."""
-    costs = [run.cost for run in runs if run.framework == framework]
-    known = [cost for cost in costs if cost is not None]
-    return float(np.mean(known)) if known and len(known) == len(costs) else np.nan
-
-
 def submissions_section(
     runs: Sequence[CoderRun], kinds: Mapping[str, str], charts: bool
 ) -> ReportSection:
     """Return how far each further submission helps, over all tasks."""
-    curve = coder_tables(runs).curve
+    curve = curve_table(runs)
     table = curve.groupby(["framework", "k"], sort=False)[["chosen", "max_on_test"]]
     means = table.mean().reset_index()
-    chart = _submissions_chart(means, kinds) if charts and len(means) else None
-    return ReportSection(
+    section = ReportSection(
         key="submissions",
         title="Score by number of submissions",
         about=f"{_CURVE_ABOUT} Each task counts as much as another.",
         table=means,
-        charts=() if chart is None else (chart,),
     )
-
-
-def _submissions_chart(means: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
-    colours = framework_colours(list(kinds))
-    series = []
-    for coder, line in means.groupby("framework", sort=False):
-        for column, name in (("chosen", "chosen"), ("max_on_test", "max on test")):
-            series.append(
-                ChartSeries(
-                    name=f"{coder}, {name}",
-                    kind="line",
-                    x=line["k"].to_numpy(dtype=float) - 1,
-                    y=line[column].to_numpy(dtype=float),
-                    role=colours[str(coder)],
-                )
-            )
-    return Chart(
-        key="submissions",
-        title="Score by number of submissions",
+    if not (charts and len(means)):
+        return section
+    chart = Chart(
+        key=section.key,
+        title=section.title,
         about=_CURVE_ABOUT,
         x_label="submissions k",
         y_label="accuracy, mean over the tasks",
-        series=tuple(series),
-        x_categories=tuple(str(k) for k in range(1, means["k"].max() + 1)),
     )
+    names = {"chosen": ", chosen", "max_on_test": ", max on test"}
+    return replace(section, charts=(curve_chart(chart, means, kinds, names),))
 
 
 def cost_chart(headline: pd.DataFrame, kinds: Mapping[str, str]) -> Chart | None:
@@ -220,17 +211,13 @@ def beside_systems(
     if not runs:
         return ()
     lines = []
-    groups: dict[tuple[str, str], list[CoderRun]] = {}
-    for run in runs:
-        groups.setdefault((run.task, run.framework), []).append(run)
-    for (task, framework), group in groups.items():
+    for (task, framework), group in by_coder(runs).items():
         own = [run for run in group if run.is_models_own]
         accuracies = [run.selected for run in own]
         line = {"task": task, "framework": framework, "runs": len(own)}
         line["accuracy"] = float(np.mean(accuracies)) if own else np.nan
         lines.append(line | coder_columns(own, test_rows[task]))
     table = pd.DataFrame(lines)
-    tables = coder_tables(runs)
     failed = format_percent(table["failed"].mean())
     literal = sorted({run.framework for run in runs if run.is_literal})
     told = f"{failed} of the submissions failed. "
@@ -252,13 +239,7 @@ def beside_systems(
             key="curve",
             title="Score by number of submissions",
             about=_CURVE_ABOUT,
-            table=tables.curve,
+            table=curve_table(runs),
         ),
-        ReportSection(
-            key="failures",
-            title="Why submissions failed",
-            about="Share of the submissions that count, by reason.",
-            table=tables.failures,
-            percents=("share",),
-        ),
+        failures_section(runs),
     )

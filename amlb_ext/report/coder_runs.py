@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -245,7 +245,17 @@ def coder_sections(
 ) -> list[ReportSection]:
     """Return what only coders have on a task: scores, submissions, failures and transcripts."""
     coders = scores[scores["framework"].map(kinds) == "coder"]
-    curve = _curve_table(runs)
+    curve = curve_table(runs)
+    curve_charts: tuple[Chart, ...] = ()
+    if charts and len(curve):
+        chart = Chart(
+            key=f"{curve['task'].iloc[0]}-curve",
+            title="Max@k on test",
+            about="Best of the first k submissions by the labels of the test rows.",
+            x_label="submissions k",
+            y_label="max@k on test",
+        )
+        curve_charts = (curve_chart(chart, curve, kinds, {"max_on_test": ""}),)
     return [
         ReportSection(
             key="coders",
@@ -264,15 +274,9 @@ def coder_sections(
             about="Mean over runs of the best accuracy on the test rows among the first k "
             "submissions, and of the one that held-out rows choose among these.",
             table=curve,
-            charts=_curve_charts(curve, kinds) if charts and len(curve) else (),
+            charts=curve_charts,
         ),
-        ReportSection(
-            key="failures",
-            title="Why submissions failed",
-            about="Share of the submissions that count, by reason.",
-            table=_failure_table(runs),
-            percents=("share",),
-        ),
+        failures_section(runs),
         ReportSection(
             key="runs",
             title="Runs, with transcripts",
@@ -284,22 +288,10 @@ def coder_sections(
     ]
 
 
-@dataclass(frozen=True)
-class CoderTables:
-    """Of all runs: ``curve`` by number of submissions, ``failures`` by reason."""
-
-    curve: pd.DataFrame
-    failures: pd.DataFrame
-
-
-def coder_tables(runs: Sequence[CoderRun]) -> CoderTables:
-    """Return what can be counted of the submissions of some runs, by task and framework."""
-    return CoderTables(_curve_table(runs), _failure_table(runs))
-
-
-def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+    """Return the mean accuracy after k submissions of each task and framework."""
     lines = []
-    for (task, framework), group in _by_coder(runs).items():
+    for (task, framework), group in by_coder(runs).items():
         own = [run for run in group if run.is_models_own]
         for k in range(1, max((run.wanted for run in own), default=0) + 1):
             best = float(np.mean([run.max_at(k) for run in own]))
@@ -309,35 +301,38 @@ def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def _curve_charts(curve: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Chart, ...]:
+def curve_chart(
+    chart: Chart,
+    curve: pd.DataFrame,
+    kinds: Mapping[str, str],
+    names: Mapping[str, str],
+) -> Chart:
+    """Return a chart with a line for each coder and column; ``names`` tells columns apart."""
     colours = framework_colours(list(kinds))
     series = []
     for coder, line in curve.groupby("framework", sort=False):
-        series.append(
-            ChartSeries(
-                name=str(coder),
-                kind="line",
-                x=line["k"].to_numpy(dtype=float) - 1,
-                y=line["max_on_test"].to_numpy(dtype=float),
-                role=colours[str(coder)],
+        for column, name in names.items():
+            series.append(
+                ChartSeries(
+                    name=f"{coder}{name}",
+                    kind="line",
+                    x=line["k"].to_numpy(dtype=float) - 1,
+                    y=line[column].to_numpy(dtype=float),
+                    role=colours[str(coder)],
+                )
             )
-        )
-    chart = Chart(
-        key=f"{curve['task'].iloc[0]}-curve",
-        title="Max@k on test",
-        about="Best of the first k submissions by the labels of the test rows.",
-        x_label="submissions k",
-        y_label="max@k on test",
+    return replace(
+        chart,
         series=tuple(series),
         x_categories=tuple(str(k) for k in range(1, curve["k"].max() + 1)),
     )
-    return (chart,)
 
 
-def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+def failures_section(runs: Sequence[CoderRun]) -> ReportSection:
+    """Return why submissions failed, by task and framework."""
     lines = []
     own = [run for run in runs if not run.is_broken]
-    for (task, framework), group in _by_coder(own).items():
+    for (task, framework), group in by_coder(own).items():
         counts = Counter(reason for run in group for reason in run.reasons)
         total = sum(counts[reason] for reason in counts if reason not in NOT_THE_MODELS)
         for reason in sorted(filter(None, counts)):
@@ -346,7 +341,13 @@ def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
                 share = counts[reason] / total
             lines.append([task, framework, reason, counts[reason], share])
     columns = ["task", "framework", "reason", "submissions", "share"]
-    return pd.DataFrame(lines, columns=columns)
+    return ReportSection(
+        key="failures",
+        title="Why submissions failed",
+        about="Share of the submissions that count, by reason.",
+        table=pd.DataFrame(lines, columns=columns),
+        percents=("share",),
+    )
 
 
 def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
@@ -371,7 +372,8 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
+def by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
+    """Return the runs by task and framework."""
     groups: dict[tuple[str, str], list[CoderRun]] = {}
     for run in runs:
         groups.setdefault((run.task, run.framework), []).append(run)

@@ -107,7 +107,7 @@ class Chart:
     about: str
     x_label: str
     y_label: str
-    series: tuple[ChartSeries, ...]
+    series: tuple[ChartSeries, ...] = ()
     x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()

@@ -247,7 +247,6 @@ def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         about=about,
         x_label="",
         y_label="",
-        series=(),
         drawn=drawn,
     )
 
