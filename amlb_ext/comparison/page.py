@@ -7,12 +7,10 @@ from functools import lru_cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from amlb_ext.comparison.result import ModelComparison, change_text
 from amlb_ext.core.assets import asset_path
@@ -26,7 +24,13 @@ from amlb_ext.core.display import (
 )
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.swap.answer import Swap
-from amlb_ext.swap.plot import draw_curve, draw_segments
+from amlb_ext.swap.plot import (
+    draw_change,
+    draw_curve,
+    draw_segments,
+    finish_forest,
+    new_axes,
+)
 
 #: Columns that the page has room for.
 MOST_COLUMNS = 12
@@ -121,9 +125,7 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         Drawn on a new figure when omitted.
     """
-    if ax is None:
-        # registered with pyplot, so that a notebook shows it and plt.savefig finds it
-        ax = plt.figure(figsize=_size(result), layout="constrained").subplots()
+    ax = ax or new_axes(*_size(result))
     named: set[str] = set()
     labels = {OVERALL: OVERALL, REGION: result.where_f_fails}
     for place, model in enumerate(reversed(result.models)):
@@ -132,33 +134,24 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
             if not is_known(row["relative"]):
                 continue
             colour, mark = _STYLE[question]
-            change = row["relative"]
-            # a missing interval draws no bar
-            limits = [
-                [change - row["low"] / row["loss_f"]],
-                [row["high"] / row["loss_f"] - change],
-            ]
-            ax.errorbar(
-                [change],
-                [place + offset],
-                xerr=limits,
+            draw_change(
+                ax,
+                row,
+                row["loss_f"],
+                place + offset,
                 fmt=mark,
                 color=colour,
-                capsize=3,
                 label=None if question in named else labels[question],
             )
             named.add(question)
-    ax.axvline(0, color="#7c8691", linewidth=1)
     ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
     ax.set_ylim(-0.6, len(result.models) - 0.4)
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     ax.set_xlabel(
         f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
     )
     if named:
         ax.legend(loc="best", frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish_forest(ax)
 
 
 def _size(result: ModelComparison) -> tuple[float, float]:

@@ -251,12 +251,10 @@ class ModelComparison:
         """Return one row for each model: verdicts, changes with intervals, harm and remedy."""
         table = self.table
         for name, swap in self.harm.items():
-            worst = swap.harm.judged
             table.loc[name, "harm"] = swap.verdict
-            table.loc[name, "worst_fifth_change"] = swap.share(worst.value)
-            low, high = worst.interval()
-            table.loc[name, "worst_fifth_low"] = swap.share(low)
-            table.loc[name, "worst_fifth_high"] = swap.share(high)
+            shares = swap.shares(swap.harm.judged)
+            for what, share in zip(("change", "low", "high"), shares, strict=True):
+                table.loc[name, f"worst_fifth_{what}"] = share
             table.loc[name, "bound"] = swap.share(swap.bound)
             if swap.remedy is not None:
                 table.loc[name, "remedy"] = swap.remedy.formula(name)

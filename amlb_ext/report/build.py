@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,15 +19,14 @@ from amlb_ext.core.task import Kind
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
-from amlb_ext.report.coder_figures import beside_systems
-from amlb_ext.report.coder_runs import read_coder_runs
+from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.described import TaskSettings
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
     GivenPredictions,
     find_predictions,
     read_given_predictions,
-    refuse_taken_names,
 )
 from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.losses import read_report_loss
@@ -158,26 +157,35 @@ def build_report(
     is_control = found.table["name"].map(is_control_framework).astype(bool)
     needed = jobs_for_verdict(found.table[~is_control], suite)
     colours = framework_colours(names)
-    inputs = _task_inputs(
-        suite,
-        found.table,
-        needed=needed,
-        given=given,
+    settings = TaskSettings(
         colours=colours,
         level=level,
         points=points_per_chart(len(suite.tasks)) if charts else 0,
         segments=segments,
+        loss=loss,
         swaps=swaps,
         refits=refits,
-        loss=loss,
     )
-    built_tasks = _build_tasks(inputs, workers, quiet)
-
-    # Which predictions cannot be used is known only now that they have been read.
-    jobs = found.table.copy()
-    for built_task in built_tasks:
-        for index, why in built_task.refused.items():
-            jobs.loc[index, ["status", "reason"]] = "refused", why
+    certificates = read_certificates(suite)
+    task_of_job = found.table["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
+    inputs = []
+    for task in suite.tasks:
+        task_inputs = TaskInputs(
+            directory=str(suite.layout.root),
+            task=task,
+            jobs=found.table[task_of_job == task],
+            certificate=certificates.get(task),
+            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
+            given={
+                key: table
+                for key, table in given.tables.items()
+                if suite.amlb_task(key[1]).task == task
+            },
+            settings=settings,
+        )
+        inputs.append(task_inputs)
+    built_tasks = build_in_order(build_task_report, inputs, workers, quiet)
+    jobs = with_refusals(found.table, built_tasks)
     tasks = [built_task.report for built_task in built_tasks]
     report = assemble_report(
         built_tasks,
@@ -271,67 +279,39 @@ def _find_jobs(
     found = read_jobs(suite, *results)
     if not len(given.jobs):
         return found
-    refuse_taken_names(given, found.table)
+    taken = sorted(set(given.jobs["framework"]) & set(found.table["framework"]))
+    if taken:
+        raise ConfigError(
+            f"--predictions {taken[0]}: the results have a framework of that name",
+            "write --predictions NAME=FILE with another name",
+        )
     table = pd.concat([found.table, given.jobs], ignore_index=True)
     return replace(found, table=table)
 
 
-def _task_inputs(
-    suite: SuiteFiles,
-    jobs: pd.DataFrame,
-    *,
-    needed: pd.DataFrame,
-    given: GivenPredictions,
-    colours: Mapping[str, ColourRole],
-    level: float,
-    points: int,
-    segments: Sequence[str],
-    swaps: bool,
-    refits: int,
-    loss: Any,
-) -> list[TaskInputs]:
-    certificates = read_certificates(suite)
-    task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
-    inputs = []
-    for task in suite.tasks:
-        task_inputs = TaskInputs(
-            directory=str(suite.layout.root),
-            task=task,
-            jobs=jobs[task_of_job == task],
-            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
-            certificate=certificates.get(task),
-            colours=colours,
-            level=level,
-            points=points,
-            segments=tuple(segments),
-            swaps=swaps,
-            refits=refits,
-            loss=loss,
-            given={
-                key: table
-                for key, table in given.tables.items()
-                if suite.amlb_task(key[1]).task == task
-            },
-        )
-        inputs.append(task_inputs)
-    return inputs
-
-
-def _build_tasks(
-    inputs: Sequence[TaskInputs], workers: int, quiet: bool
-) -> list[BuiltTask]:
-    """Build each task's part in a process of its own; the order is that of the suite."""
+def build_in_order(
+    build: Callable[[Any], Any], inputs: Sequence[Any], workers: int, quiet: bool
+) -> list[Any]:
+    """Return what each task's inputs are made into, in a process of its own, in their order."""
     # A process without a task would cost its start alone.
-    most_workers = max(1, len(inputs))
-    workers = min(workers or available_cores(), most_workers)
-    work = [(task_inputs,) for task_inputs in inputs]
+    workers = min(workers or available_cores(), max(1, len(inputs)))
+    work = [(one,) for one in inputs]
     # Tasks finish in any order.
-    built: dict[int, BuiltTask] = {}
+    built: dict[int, Any] = {}
     with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, built_task in run_jobs(build_task_report, work, workers):
-            built[index] = built_task
+        for index, part in run_jobs(build, work, workers):
+            built[index] = part
             bar.update()
     return [built[index] for index in sorted(built)]
+
+
+def with_refusals(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
+    """Return the jobs with those whose predictions were read, and cannot be used."""
+    jobs = jobs.copy()
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
+            jobs.loc[index, ["status", "reason"]] = "refused", why
+    return jobs
 
 
 def assemble_report(
@@ -367,8 +347,11 @@ def assemble_report(
     Raises
     ------
     ConfigError
-        No task has a segment that was named.
+        No task has a segment that was named, or a loss that was named fits none.
     """
+    unfit = [built_task.unfit for built_task in built_tasks]
+    if unfit and unfit[0] is not None and all(unfit):
+        raise ConfigError(unfit[0].message, unfit[0].remedy)
     refuse_unknown_segments([built_task.lacking for built_task in built_tasks])
     tasks = [built_task.report for built_task in built_tasks]
     names = frameworks_in_order(jobs)

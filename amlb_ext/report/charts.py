@@ -7,6 +7,7 @@ of the target (5), ROC curves (7).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,14 @@ from sklearn.metrics import roc_curve
 from amlb_ext.core.display import format_number, format_percent
 from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
+from amlb_ext.report.model import (
+    CandidateColour,
+    Chart,
+    ChartSeries,
+    ColourRole,
+    Origin,
+    TaskReport,
+)
 from amlb_ext.report.overall import WITHHELD
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
@@ -29,12 +37,11 @@ LONGEST_BAR = 2.0
 _POINTS_ON_A_CURVE = 40
 #: Bins of a numeric target.
 _BINS = 20
-#: Colours of the candidates.
-_PALETTE: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+_PALETTE: tuple[ColourRole, ...] = get_args(CandidateColour)
 #: Half the width of a 95 % interval, in standard errors.
 _NORMAL_HALF_WIDTH = 1.96
-#: What the rows of each origin are called; an origin is a colour, too.
-ORIGINS: dict[ColourRole, str] = {
+#: What the rows of each origin are called.
+ORIGINS: dict[Origin, str] = {
     "good": "good rows",
     "bad": "bad rows",
     "ga": "augmented rows",
@@ -157,12 +164,28 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         return None
     # All AMLB tasks of a task have its labels.
     labels = next(iter(views.values())).labels
-    if labels:
-        series = _class_share_series(targets, labels)
-    else:
-        series = _histogram_series(targets)
+    # The same bins for all kinds of rows, or their shares could not be compared.
+    edges = np.arange(len(labels) + 1.0)
+    if not labels:
+        all_targets = np.concatenate(list(targets.values()))
+        edges = np.histogram_bin_edges(all_targets, bins=_BINS)
+    series = []
     counts = []
     for origin, y in targets.items():
+        # Shares, not counts: there are far fewer bad rows than good ones.
+        shares = np.histogram(y, edges)[0] / len(y)
+        texts = []
+        for label, share in zip(labels, shares, strict=False):
+            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
+        bars = ChartSeries(
+            name=ORIGINS[origin],
+            kind="bars",
+            x=edges[:-1] if labels else edges,
+            y=shares,
+            role=origin,
+            text=texts,
+        )
+        series.append(bars)
         counts.append(f"{len(y)} {ORIGINS[origin]}")
     place = "class" if labels else "bin"
     return Chart(
@@ -171,22 +194,22 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         about=f"Share of each kind of row per {place}; {', '.join(counts)}.",
         x_label="class" if labels else "target",
         y_label="share of rows",
-        series=series,
+        series=tuple(series),
         x_categories=labels,
     )
 
 
 def _targets_by_origin(
     views: Mapping[str, TaskPredictions],
-) -> dict[ColourRole, np.ndarray]:
+) -> dict[Origin, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
     # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
-    origins_by_suffix: dict[str, tuple[ColourRole, ...]] = {
+    origins_by_suffix: dict[str, tuple[Origin, ...]] = {
         "full": ("good", "bad"),
         "ga": ("ga",),
         "": ("ga", "synthetic"),
     }
-    targets: dict[ColourRole, np.ndarray] = {}
+    targets: dict[Origin, np.ndarray] = {}
     for suffix, origins in origins_by_suffix.items():
         if suffix not in views:
             continue
@@ -196,50 +219,6 @@ def _targets_by_origin(
             if origin not in targets and is_origin.any():
                 targets[origin] = predictions.y[is_origin]
     return targets
-
-
-def _class_share_series(
-    targets: Mapping[ColourRole, np.ndarray], labels: Sequence[str]
-) -> tuple[ChartSeries, ...]:
-    positions = np.arange(len(labels), dtype=float)
-    series = []
-    for origin, y in targets.items():
-        counts = np.bincount(y.astype(int), minlength=len(labels))
-        # Shares, not counts: there are far fewer bad rows than good ones.
-        shares = counts / len(y)
-        texts = []
-        for label, share in zip(labels, shares, strict=True):
-            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
-        bars = ChartSeries(
-            name=ORIGINS[origin],
-            kind="bars",
-            x=positions,
-            y=shares,
-            role=origin,
-            text=texts,
-        )
-        series.append(bars)
-    return tuple(series)
-
-
-def _histogram_series(
-    targets: Mapping[ColourRole, np.ndarray],
-) -> tuple[ChartSeries, ...]:
-    # The same bins for all kinds of rows, or their shares could not be compared.
-    all_targets = np.concatenate(list(targets.values()))
-    edges = np.histogram_bin_edges(all_targets, bins=_BINS)
-    series = []
-    for origin, y in targets.items():
-        counts, _ = np.histogram(y, edges)
-        bars = ChartSeries(
-            name=ORIGINS[origin],
-            kind="bars",
-            x=edges,
-            y=counts / len(y),
-            role=origin,
-        )
-        series.append(bars)
-    return tuple(series)
 
 
 def truth_chart(
@@ -290,7 +269,6 @@ def truth_chart(
         y_label="prediction",
         series=tuple(series),
         guides=("diagonal",),
-        square=True,
     )
 
 
@@ -338,7 +316,6 @@ def roc_chart(
         y_label="true positive rate",
         series=tuple(series),
         guides=("diagonal",),
-        square=True,
     )
 
 
@@ -400,6 +377,8 @@ def slice_chart(
     loss : str
         What is averaged.
     """
+    if not len(slice_losses):
+        return None
     # F alone would say again what the table of slices says.
     names = list(dict.fromkeys(slice_losses["framework"]))[: MOST_LINES + 1]
     if len(names) < 2:

@@ -14,19 +14,6 @@ from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, ComparedUnits
 from amlb_ext.stats.pairwise import compare_pairs
 
-#: Of the table of what is left to gain.
-GAIN_COLUMNS = (
-    "task",
-    "where",
-    "rows",
-    "saved",
-    "low",
-    "high",
-    "best",
-    "chosen",
-    "reason",
-)
-
 
 def duels_on_all_units(
     losses: pd.DataFrame,
@@ -86,7 +73,8 @@ def left_to_gain(
     Returns
     -------
     list of dict
-        See :data:`GAIN_COLUMNS`; empty without a candidate, or where F loses nothing.
+        Rows of the table of what is left to gain; none without a candidate, or where F loses
+        nothing.
 
     Examples
     --------

@@ -31,20 +31,18 @@ from amlb_ext.report.build import (
     job_warnings,
 )
 from amlb_ext.report.charts import framework_colours, interval_mark
-from amlb_ext.report.coder_figures import (
-    cost_chart,
-    headline_table,
-    run_violins,
-    runs_chart,
-    submissions_section,
-)
-from amlb_ext.report.coder_runs import (
+from amlb_ext.report.coders import (
     CODER_COLUMNS,
     NOT_THE_MODELS,
     CoderRun,
     coder_columns,
     coder_sections,
+    cost_chart,
+    headline_table,
     read_coder_runs,
+    run_violins,
+    runs_chart,
+    submissions_section,
 )
 from amlb_ext.report.glossary import run_glossary
 from amlb_ext.report.model import (

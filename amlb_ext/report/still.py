@@ -121,19 +121,24 @@ def draw_chart(chart: Chart) -> str:
     (True, True)
     """
     legend_columns, legend_lines = _legend_shape(chart)
+    # a diagonal runs from corner to corner, so its units are equally long
+    is_square = "diagonal" in chart.guides
     height = 0.2 * legend_lines
     if chart.y_categories:
         height += 0.75 + 0.27 * rows_of_categories(chart)
     else:
-        height += (0.75 if chart.square else 0.52) * _WIDTH
+        height += (0.75 if is_square else 0.52) * _WIDTH
     with canvas(chart.key):
         figure = Figure((_WIDTH, height), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
         _draw_frame(axes, chart)
         told: dict[str, Sequence[str]] = {}
         entries = _draw_series(axes, chart, told)
-        if chart.square:
-            _make_square(axes, chart)
+        if is_square:
+            ends = (*axes.get_xlim(), *axes.get_ylim())
+            limits = (min(ends), max(ends))
+            axes.set(xlim=limits, ylim=limits)
+            axes.set_aspect("equal", adjustable="box")
         if entries:
             legend = figure.legend(
                 list(entries.values()),
@@ -487,17 +492,6 @@ _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
     "band": _draw_band,
     "violin": _draw_violin,
 }
-
-
-def _make_square(axes: Axes, chart: Chart) -> None:
-    """Make units equally long; a diagonal runs from corner to corner."""
-    if "diagonal" in chart.guides:
-        ends = (*axes.get_xlim(), *axes.get_ylim())
-        limits = (min(ends), max(ends))
-        axes.set(xlim=limits, ylim=limits)
-        axes.set_aspect("equal", adjustable="box")
-    else:
-        axes.set_aspect("equal", adjustable="datalim")
 
 
 def figure_to_svg(

@@ -12,42 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent, is_known
+from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.unit import Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.losses import predicted_by, predicted_by_f
+from amlb_ext.report.losses import predicted_by_f
 from amlb_ext.report.model import ReportSection
 from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.tables import percent_range
 from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows
 from amlb_ext.swap.harm import LEVEL
 from amlb_ext.swap.segments import Segment, read_segments
 from amlb_ext.units.judged import Judged
-
-#: Columns of the table of harm; shares are of F's mean loss over all units.
-HARM_COLUMNS = [
-    "task",
-    "framework",
-    "verdict",
-    "rows",
-    "loss_f",
-    "worst_fifth",
-    "worst_low",
-    "worst_high",
-    "best_fifth",
-    "best_low",
-    "best_high",
-    "refits",
-    "p",
-    "p_refits",
-    "bound",
-    "negative_flips",
-    "positive_flips",
-    "p_flips",
-    "where",
-    "proposal",
-]
 
 
 def segments_of_task(
@@ -130,16 +107,6 @@ def swap_rows(
     )
 
 
-def swap_sides(
-    full: TaskPredictions, losses: pd.DataFrame, names: Sequence[str]
-) -> dict[str, Side]:
-    """Return what frameworks lose on the untouched test rows, and what they predict of them."""
-    return {
-        name: Side(losses=losses[name].to_numpy(), predicted=predicted_by(full, name))
-        for name in names
-    }
-
-
 def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:
     """Return the candidates of which something may be said on all units; others stand with why.
 
@@ -192,11 +159,10 @@ def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSectio
             {
                 "task": task,
                 "framework": name,
-                **_harm_record(swap, level),
-                **_flips_record(flips.get(name, {})),
+                **_harm_record(swap, level, flips.get(name, {})),
             }
         )
-    table = pd.DataFrame(records, columns=HARM_COLUMNS)
+    table = pd.DataFrame(records)
     many = judged.unit.many
     about = (
         f"The fifth of {many} where a framework is foreseen to lose, and the one where it is "
@@ -232,51 +198,36 @@ def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSectio
     )
 
 
-def _harm_record(swap: Swap, level: float) -> dict[str, Any]:
-    """Return what is said of one framework, but for decisions."""
+def _harm_record(swap: Swap, level: float, flips: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of one framework; shares are of F's mean loss over all units."""
     record: dict[str, Any] = {
         "verdict": swap.verdict,
         "rows": swap.n,
         "loss_f": swap.base,
+    }
+    for fifth in ("worst", "best"):
+        shares = swap.shares(swap.harm.groups[f"{fifth} fifth"], level)
+        names = (f"{fifth}_fifth", f"{fifth}_low", f"{fifth}_high")
+        record |= dict(zip(names, shares, strict=True))
+    # words for rows that are not shown to lose would be words for chance
+    words = swap.words if swap.harm.p <= LEVEL else None
+    return record | {
         "refits": swap.share(swap.harm.by_refits),
         "p": swap.harm.p,
         "p_refits": swap.harm.p_refits,
         "bound": swap.share(swap.bound),
-        "where": "",
-        "proposal": "",
-    }
-    for fifth in ("worst", "best"):
-        change = swap.harm.groups[f"{fifth} fifth"]
-        low, high = change.interval(level)
-        record[f"{fifth}_fifth"] = swap.share(change.value)
-        record[f"{fifth}_low"] = swap.share(low)
-        record[f"{fifth}_high"] = swap.share(high)
-    # words for rows that are not shown to lose would be words for chance
-    if swap.words is not None and swap.harm.p <= LEVEL:
-        record["where"] = swap.words.text
-    if swap.remedy is not None:
-        record["proposal"] = swap.remedy.formula(swap.name)
-    return record
-
-
-def _flips_record(flips: Mapping[str, Any]) -> dict[str, Any]:
-    return {
         "negative_flips": flips.get("negative", np.nan),
         "positive_flips": flips.get("positive", np.nan),
         "p_flips": flips.get("p", np.nan),
+        "where": "" if words is None else words.text,
+        "proposal": "" if swap.remedy is None else swap.remedy.formula(swap.name),
     }
 
 
 def _change_text(row: Mapping[str, Any], fifth: str) -> str:
     """Return a change with its interval in percent: ``+48 % (30 to 65)``."""
     value = format_percent(row[f"{fifth}_fifth"], sign=True)
-    return f"{value} {_interval_text(row[f'{fifth}_low'], row[f'{fifth}_high'])}"
-
-
-def _interval_text(low: float, high: float) -> str:
-    if not (is_known(low) and is_known(high)):
-        return "(no interval)"
-    return f"({format_percent(low, '')} to {format_percent(high, '')})"
+    return f"{value} ({percent_range(row[f'{fifth}_low'], row[f'{fifth}_high'])})"
 
 
 def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
@@ -330,7 +281,7 @@ def _shown_segments(table: pd.DataFrame, unit: Unit) -> pd.DataFrame:
     shares = table[["difference", "low", "high"]].div(loss_f, axis=0)
     shown["change"] = [
         f"{format_percent(row['difference'], sign=True)} "
-        f"{_interval_text(row['low'], row['high'])}"
+        f"({percent_range(row['low'], row['high'])})"
         for row in shares.to_dict("records")
     ]
     shown["verdict"] = table["verdict"]

@@ -213,6 +213,11 @@ class Swap:
         """Return a change as a share of F's mean loss; NaN where F loses nothing."""
         return value / self.base if self.base else float("nan")
 
+    def shares(self, change: Change, level: float = 0.95) -> tuple[float, float, float]:
+        """Return a change with its interval, as shares of F's mean loss."""
+        low, high = change.interval(level)
+        return self.share(change.value), self.share(low), self.share(high)
+
     def share_text(self, value: float) -> str:
         """Return a change in percent of F's mean loss: ``12.0 % less loss``."""
         if not self.base:
@@ -224,14 +229,10 @@ class Swap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, shares of F's mean loss."""
-        groups = {}
-        for name, change in self.harm.groups.items():
-            low, high = change.interval()
-            groups[name] = {
-                "change": self.share(change.value),
-                "low": self.share(low),
-                "high": self.share(high),
-            }
+        groups = {
+            name: dict(zip(("change", "low", "high"), self.shares(change), strict=True))
+            for name, change in self.harm.groups.items()
+        }
         remedy = None
         if self.remedy is not None:
             remedy = {

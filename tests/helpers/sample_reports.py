@@ -430,7 +430,6 @@ def _charts(rng, key, n, frameworks):
             "",
             "",
             cloud,
-            square=True,
         ),
         Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),
         _forest(f"{key}-forest", "Contrasts with F in the region", rng, frameworks),
@@ -451,7 +450,6 @@ def _charts(rng, key, n, frameworks):
             "loss of the best",
             (scatter,),
             guides=("diagonal",),
-            square=True,
         ),
         Chart(
             f"{key}-parts",
