@@ -309,20 +309,11 @@ def compare_labelled(
                 "row",
                 "give cv the fold of each row, as a column or values, or (train, test) positions",
             )
-    if folds is None:
-        answers = {
-            model.name: [predict_rows(model, rows)] for model in (baseline, *others)
-        }
-    else:
-        answers = {
-            model.name: predict_out_of_fold(model, rows, folds, seed)
-            for model in (baseline, *others)
-        }
-        tested = np.flatnonzero(folds.tested)
-        answers = {
-            name: [said.take(tested) for said in each] for name, each in answers.items()
-        }
-        rows = rows.take(tested)
+    answers = {
+        model.name: _answers(model, rows, folds, seed) for model in (baseline, *others)
+    }
+    if folds is not None:
+        rows = rows.take(np.flatnonzero(folds.tested))
     first = {name: each[0] for name, each in answers.items()}
     chosen = models.choose_loss(rows, first, loss)
     sides = {name: _side(rows, chosen, each) for name, each in answers.items()}
@@ -409,6 +400,23 @@ def compare_labelled(
             }
         ),
     )
+
+
+def _answers(
+    model: ModelAdapter,
+    rows: LabelledRows,
+    folds: Folds | None,
+    seed: int,
+    *,
+    is_bootstrapped: bool = False,
+) -> list[Answers]:
+    """Return what a model answers to the rows that are compared, by repetition of the folds."""
+    if folds is None:
+        return [predict_rows(model, rows)]
+    said = predict_out_of_fold(
+        model, rows, folds, seed, is_bootstrapped=is_bootstrapped
+    )
+    return [each.take(np.flatnonzero(folds.tested)) for each in said]
 
 
 def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:
@@ -544,19 +552,15 @@ class _Again:
                 order=self.train_order,
             )
             return [_side(self.rows, self.loss, [said]) for said in answers]
-        tested = np.flatnonzero(self.folds.tested)
-        sides = []
-        for number in range(self.refits):
-            answers = predict_out_of_fold(
-                model,
-                self.all_rows,
-                self.folds,
-                self.seed + number + 1,
-                is_bootstrapped=True,
+        seeds = range(self.seed + 1, self.seed + self.refits + 1)
+        return [
+            _side(
+                self.rows,
+                self.loss,
+                _answers(model, self.all_rows, self.folds, seed, is_bootstrapped=True),
             )
-            answers = [said.take(tested) for said in answers]
-            sides.append(_side(self.rows, self.loss, answers))
-        return sides
+            for seed in seeds
+        ]
 
 
 def _losses_of_fits(sides: Sequence[Side]) -> pd.DataFrame | None:

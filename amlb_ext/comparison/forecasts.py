@@ -288,27 +288,6 @@ def judge_windows(
     )
 
 
-def swap_windows(judged: Judged, known: pd.DataFrame, *, no_refits: str) -> SwapRows:
-    """Return windows with what is known beforehand, F's losses and those of its twins.
-
-    Parameters
-    ----------
-    judged : Judged
-    known : DataFrame of n rows
-    no_refits : str
-        Why there are no twins, or what would give them.
-    """
-    twins = judged.compared.refits
-    losses = [] if twins is None else [twins[name].to_numpy() for name in twins]
-    return SwapRows(
-        judged=judged,
-        table=known,
-        f=Side(losses=judged.compared.loss_f),
-        refits=tuple(Side(losses=of_twin) for of_twin in losses),
-        no_refits=no_refits,
-    )
-
-
 def answer_comparison(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
@@ -343,7 +322,7 @@ def answer_comparison(
     everyone = {"F": failing.forecasts, **rolled}
     windows = windows_with_losses(failing, everyone, loss.name)
     swap = judge_swaps(
-        swap_windows(judged, known, no_refits="give twins"),
+        SwapRows.of_losses(judged, known, no_refits="give twins"),
         {name: Side(losses=losses[name].to_numpy()) for name in losses},
         segments=read_segments(segments, pd.concat([failing.table(), known], axis=1)),
         seed=seed,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -92,26 +94,36 @@ def render_summary(result: ModelComparison) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     """Return the environment of the templates in ``resources/comparison``."""
+    environment = template_environment("comparison")
+    environment.filters["change"] = change_text
+    environment.globals["curve"] = _curve_svg
+    environment.globals["forest"] = _forest_svg
+    environment.globals.update(
+        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
+    )
+    return environment
+
+
+def template_environment(
+    folder: str, finalize: Callable[[Any], Any] | None = None
+) -> Environment:
+    """Return an environment of the templates in a folder of ``resources``."""
     environment = Environment(
-        loader=FileSystemLoader(asset_path("resources", "comparison")),
+        loader=FileSystemLoader(asset_path("resources", folder)),
         autoescape=True,
+        # A name that a template has wrong is an error, not an empty place on the page.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=finalize,
     )
     environment.filters.update(
-        change=change_text,
         decimals=format_decimals,
         estimate=format_interval,
         known=is_known,
         number=format_number,
         p_value=format_p_value,
         percent=format_percent,
-    )
-    environment.globals["curve"] = _curve_svg
-    environment.globals["forest"] = _forest_svg
-    environment.globals.update(
-        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
     )
     return environment
 

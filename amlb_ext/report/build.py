@@ -21,7 +21,7 @@ from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.described import TaskSettings
+from amlb_ext.report.described import TaskSettings, refuse_unknown_segments
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
     GivenPredictions,
@@ -36,7 +36,6 @@ from amlb_ext.report.model import (
     Chart,
     ColourRole,
     FrameworkRanks,
-    ReportSection,
     SuiteReport,
     TaskReport,
 )
@@ -48,7 +47,6 @@ from amlb_ext.report.summary import (
     caveat_sentences,
     verdict_sentences,
 )
-from amlb_ext.report.swaps import refuse_unknown_segments
 from amlb_ext.report.task import TaskInputs, build_task_report
 from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
@@ -371,9 +369,21 @@ def assemble_report(
     charts: list[Chart | None] = []
     if colours is not None:
         charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
-    sections = _sections_over_tasks(
-        built_tasks, unit, level, charts=colours is not None
-    )
+    # who wins against whom and what is left to gain, where F is the F that was run
+    judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
+    contrasts = []
+    for built_task in judged:
+        table = built_task.report.contrasts
+        if len(table):
+            table = table[~table["framework"].map(is_control_framework)]
+        contrasts.append(table)
+    has_charts = colours is not None
+    duels = [one.duels for one in judged]
+    gains = [record for one in judged for record in one.gains]
+    sections = [
+        win_section(contrasts, duels, unit, level, charts=has_charts),
+        gain_section(gains, unit, level, charts=has_charts),
+    ]
     # "not run" is listed too: the reader sees what a verdict does not rest on.
     unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
     # An F that is another one makes all else moot.
@@ -387,7 +397,7 @@ def assemble_report(
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
-        sections=sections,
+        sections=tuple(section for section in sections if section is not None),
         overall=overall,
         ranks=ranks,
         frameworks=framework_table(jobs, names),
@@ -396,35 +406,6 @@ def assemble_report(
         caveats=shown_caveats,
         charts=tuple(chart for chart in charts if chart is not None),
     )
-
-
-def _sections_over_tasks(
-    built_tasks: Sequence[BuiltTask], unit: Unit, level: float, *, charts: bool
-) -> tuple[ReportSection, ...]:
-    """Return who wins against whom and what is left to gain, where F is the F that was run."""
-    judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
-    contrasts = []
-    for built_task in judged:
-        table = built_task.report.contrasts
-        if len(table):
-            table = table[~table["framework"].map(is_control_framework)]
-        contrasts.append(table)
-    sections = [
-        win_section(
-            contrasts,
-            [one.duels for one in judged],
-            unit,
-            level,
-            charts=charts,
-        ),
-        gain_section(
-            [record for one in judged for record in one.gains],
-            unit,
-            level,
-            charts=charts,
-        ),
-    ]
-    return tuple(section for section in sections if section is not None)
 
 
 def _unsure_sentences(

@@ -222,11 +222,10 @@ def _targets_by_origin(
 
 
 def truth_chart(
-    *,
-    key: str,
-    title: str,
+    task: str,
     predictions: TaskPredictions,
     order: Sequence[str],
+    *,
     colours: Mapping[str, ColourRole],
     most: int,
 ) -> Chart | None:
@@ -234,8 +233,9 @@ def truth_chart(
 
     Parameters
     ----------
-    key, title : str
+    task : str
     predictions : TaskPredictions
+        Of real rows.
     order : sequence of str
         Candidates, the best first.
     colours : mapping of str to ColourRole
@@ -243,7 +243,7 @@ def truth_chart(
         Points per model; the rows are thinned evenly along the truth.
     """
     entrants = _best_entrants(predictions, order, 2)
-    if predictions.labels or not entrants:
+    if not entrants:
         return None
     # Thinned along the truth: rows with rare, extreme targets stay.
     shown = np.argsort(predictions.y, kind="stable")
@@ -262,8 +262,8 @@ def truth_chart(
         )
         series.append(points)
     return Chart(
-        key=key,
-        title=title,
+        key=f"{task}-truth",
+        title="Prediction against truth, real rows",
         about="Each point is a row; on the diagonal the prediction is right.",
         x_label="truth",
         y_label="prediction",
@@ -273,20 +273,17 @@ def truth_chart(
 
 
 def roc_chart(
-    *,
-    key: str,
-    title: str,
+    task: str,
     predictions: TaskPredictions,
-    weights: np.ndarray | None,
     order: Sequence[str],
+    *,
     colours: Mapping[str, ColourRole],
+    weights: np.ndarray | None,
 ) -> Chart | None:
     """Return ROC curves of F and the best candidates; one class against the rest, averaged.
 
     With more than two classes the curve is the micro average: every (row, class) is one case.
     """
-    if not predictions.labels:
-        return None
     series = []
     for name, f in _best_entrants(predictions, order, MOST_LINES).items():
         shown = has_prediction(f)
@@ -308,8 +305,11 @@ def roc_chart(
     classes = "every class against the rest, together"
     if len(predictions.labels) == 2:
         classes = "the last class"
+    title = "ROC on the failure region (real rows, weighted)"
+    if weights is None:
+        title = "ROC on all real rows, each counting alike"
     return Chart(
-        key=key,
+        key=f"{task}-roc-region",
         title=title,
         about=f"ROC curves for {classes}; nearer to the upper left corner is better.",
         x_label="false positive rate",

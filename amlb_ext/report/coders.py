@@ -84,11 +84,6 @@ class CoderRun:
     selected: float = 0.0
 
     @property
-    def is_models_own(self) -> bool:
-        """Whether the outcome is the model's: it answered to the end, and its programs were run."""
-        return not self.why_unscored
-
-    @property
     def why_unscored(self) -> str:
         """Why the job does not count, though AMLB may have a score of it; empty where it does."""
         if self.is_broken:
@@ -300,7 +295,7 @@ def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     """Return the mean accuracy after k submissions of each task and framework."""
     lines = []
     for (task, framework), group in by_coder(runs).items():
-        own = [run for run in group if run.is_models_own]
+        own = [run for run in group if not run.why_unscored]
         for k in range(1, max((run.wanted for run in own), default=0) + 1):
             best = float(np.mean([run.max_at(k) for run in own]))
             chosen = float(np.mean([run.chosen_at(k) for run in own]))
@@ -368,7 +363,7 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
                 "framework": run.framework,
                 "fold": run.fold,
                 "selected": results.get(run.key, np.nan),
-                "max_on_test": run.max_at(run.wanted) if run.is_models_own else np.nan,
+                "max_on_test": np.nan if run.why_unscored else run.max_at(run.wanted),
                 "failed": sum(reason != "" for reason in run.counted),
                 "submissions": len(run.reasons),
                 "cost": run.cost,
@@ -569,7 +564,7 @@ def beside_systems(
         return ()
     lines = []
     for (task, framework), group in by_coder(runs).items():
-        own = [run for run in group if run.is_models_own]
+        own = [run for run in group if not run.why_unscored]
         accuracies = [run.selected for run in own]
         line = {"task": task, "framework": framework, "runs": len(own)}
         line["accuracy"] = float(np.mean(accuracies)) if own else np.nan

@@ -22,7 +22,7 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
 from amlb_ext.report.compare import compare_units
-from amlb_ext.report.described import TaskSettings, describe_task
+from amlb_ext.report.described import TaskSettings, describe_task, swap_rows
 from amlb_ext.report.losses import (
     TaskLosses,
     measure_losses,
@@ -36,9 +36,6 @@ from amlb_ext.report.predictions import (
     names_labels_alone,
     parse_predictions,
     stack_folds,
-)
-from amlb_ext.report.swaps import (
-    swap_rows,
 )
 from amlb_ext.report.task import (
     draw_task_charts,

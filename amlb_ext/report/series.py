@@ -20,7 +20,6 @@ from amlb_ext.comparison.forecasts import (
     SHOWN_LOSSES,
     judge_windows,
     known_loss,
-    swap_windows,
     window_notes,
     windows_with_losses,
 )
@@ -60,6 +59,7 @@ from amlb_ext.stats.window_losses import (
 )
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
+from amlb_ext.swap.answer import SwapRows
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.units.origins import Windows
@@ -207,9 +207,34 @@ class _Entrant:
         return answers
 
     def answer(self, task: str, windows: Windows, name: str) -> Forecasts | str:
-        """Return what AMLB's run of a task forecasts, or why it cannot be used."""
+        """Return a framework's forecasts in the windows' order, or why they cannot be used.
+
+        AMLB's rows are sorted by id and time, and ids are in the panel's order; their ranks show
+        items that a framework dropped.
+        """
         table = read_predictions(self.runs[task], task, 0)
-        return _read_answer(table, windows, f"{name} on {task}")
+        n, horizon = windows.future.shape
+        if "repeated_item_id" not in table.columns:
+            return "its predictions are not those of series"
+        ranks, counts = np.unique(table["repeated_item_id"], return_counts=True)
+        if len(ranks) < n or len(table) != n * horizon or (counts != horizon).any():
+            return f"it predicts {len(ranks)} of {n} series; AMLB takes the mean of those alone"
+        truth = table["truth"].to_numpy().reshape(n, horizon)
+        size = np.abs(windows.future).max(axis=1, keepdims=True)
+        if (np.abs(truth - windows.future) > _TRUTH_TOLERANCE * size).any():
+            raise RunError(
+                f"the predictions of {name} on {task} are of other data than the suite's",
+                "run it again on this suite",
+            )
+        mean = table["predictions"].to_numpy().reshape(n, horizon)
+        broken = ~np.isfinite(mean).all(axis=1)
+        if broken.any():
+            return f"it predicts NaN or infinity for {int(broken.sum())} of {n} series"
+        columns = [str(level) for level in LEVELS]
+        if not set(columns) <= set(table.columns):
+            return Forecasts(mean=mean)
+        quantiles = table[columns].to_numpy().reshape(n, horizon, len(columns))
+        return Forecasts(mean=mean, quantiles=quantiles)
 
 
 def _find_entrants(
@@ -318,7 +343,7 @@ def _build_table(
     built = describe_task(
         table.name,
         comparison,
-        swap_windows(
+        SwapRows.of_losses(
             comparison.judged, known, no_refits="the suite keeps none of its fits"
         ),
         settings,
@@ -525,36 +550,6 @@ def _window_chart(
         series=tuple(series),
         guides=("zero",),
     )
-
-
-def _read_answer(table: pd.DataFrame, windows: Windows, where: str) -> Forecasts | str:
-    """Return a framework's forecasts in the windows' order, or why they cannot be used.
-
-    AMLB's rows are sorted by id and time, and ids are in the panel's order; their ranks show items
-    that a framework dropped.
-    """
-    n, horizon = windows.future.shape
-    if "repeated_item_id" not in table.columns:
-        return "its predictions are not those of series"
-    ranks, counts = np.unique(table["repeated_item_id"], return_counts=True)
-    if len(ranks) < n or len(table) != n * horizon or (counts != horizon).any():
-        return f"it predicts {len(ranks)} of {n} series; AMLB takes the mean of those alone"
-    truth = table["truth"].to_numpy().reshape(n, horizon)
-    size = np.abs(windows.future).max(axis=1, keepdims=True)
-    if (np.abs(truth - windows.future) > _TRUTH_TOLERANCE * size).any():
-        raise RunError(
-            f"the predictions of {where} are of other data than the suite's",
-            "run it again on this suite",
-        )
-    mean = table["predictions"].to_numpy().reshape(n, horizon)
-    broken = ~np.isfinite(mean).all(axis=1)
-    if broken.any():
-        return f"it predicts NaN or infinity for {int(broken.sum())} of {n} series"
-    columns = [str(level) for level in LEVELS]
-    if not set(columns) <= set(table.columns):
-        return Forecasts(mean=mean)
-    quantiles = table[columns].to_numpy().reshape(n, horizon, len(columns))
-    return Forecasts(mean=mean, quantiles=quantiles)
 
 
 def score_made_windows(

@@ -20,7 +20,12 @@ from amlb_ext.report.compare import (
     compare_frameworks,
     is_baseline_framework,
 )
-from amlb_ext.report.described import TaskSettings, describe_task
+from amlb_ext.report.described import (
+    TaskSettings,
+    describe_task,
+    judged_frameworks,
+    swap_rows,
+)
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses, predicted_by
 from amlb_ext.report.model import BuiltTask, Chart, TaskReport
@@ -31,10 +36,6 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.still import draw_chart
-from amlb_ext.report.swaps import (
-    judged_frameworks,
-    swap_rows,
-)
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
@@ -333,34 +334,21 @@ def draw_task_charts(
     if not settings.points:
         return ()
     order = best_first(comparison.contrasts)
-    full = views["full"]
-    task_charts = [*report.charts, charts.target_chart(f"{report.name}-target", views)]
+    full, colours = views["full"], settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         weights = comparison.judged.compared.weights if comparison.is_weighted else None
-        title = "ROC on the failure region (real rows, weighted)"
-        if weights is None:
-            title = "ROC on all real rows, each counting alike"
-        roc_on_real_rows = charts.roc_chart(
-            key=f"{report.name}-roc-region",
-            title=title,
-            predictions=full,
-            weights=weights,
-            order=order,
-            colours=settings.colours,
+        models = charts.roc_chart(
+            report.name, full, order, colours=colours, weights=weights
         )
-        task_charts.append(roc_on_real_rows)
     else:
-        truth_of_real_rows = charts.truth_chart(
-            key=f"{report.name}-truth",
-            title="Prediction against truth, real rows",
-            predictions=full,
-            order=order,
-            colours=settings.colours,
-            # several frameworks share the chart
-            most=max(40, settings.points // 4),
+        # several frameworks share the chart
+        most = max(40, settings.points // 4)
+        models = charts.truth_chart(
+            report.name, full, order, colours=colours, most=most
         )
-        task_charts.append(truth_of_real_rows)
+    target = charts.target_chart(f"{report.name}-target", views)
+    task_charts = [*report.charts, target, models]
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 

@@ -204,31 +204,20 @@ def _win_text(row: dict[str, Any]) -> str:
 
 def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
     """Return the matrix as a picture: shown wins and losses, the more of one kind the deeper."""
-    names = list(shown_ranks(table).index)
-    rows = {(row["framework"], row["other"]): row for row in table.to_dict("records")}
-    title = "Wins that are shown"
-    about = (
-        f"On how many tasks the framework of the row is shown to be better – worse on all "
-        f"{unit.many} than that of the column."
-    )
-    drawn = draw_win_matrix(
-        names,
-        {
-            pair: (row["better"], row["worse"], row["tasks"])
-            for pair, row in rows.items()
-        },
+    counts = {
+        (row["framework"], row["other"]): (row["better"], row["worse"], row["tasks"])
+        for row in table.to_dict("records")
+    }
+    chart = Chart(
         key="wins",
-        title=title,
-        about=about,
-    )
-    return Chart(
-        key="wins",
-        title=title,
-        about=about,
+        title="Wins that are shown",
+        about=f"On how many tasks the framework of the row is shown to be better – worse on all "
+        f"{unit.many} than that of the column.",
         x_label="",
         y_label="",
-        drawn=drawn,
     )
+    names = list(shown_ranks(table).index)
+    return replace(chart, drawn=draw_win_matrix(names, counts, chart))
 
 
 def gain_section(
@@ -239,7 +228,7 @@ def gain_section(
     Parameters
     ----------
     records : sequence of dict
-        See :func:`amlb_ext.report.duels.left_to_gain`.
+        See :func:`amlb_ext.report.compare.left_to_gain`.
     unit : Unit
     level : float
     charts : bool

@@ -88,16 +88,12 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     """
     if given is None:
         return []
+    is_one = isinstance(given, str | Mapping | pd.DataFrame)
+    if is_one or not isinstance(given, Iterable) or _is_of_rows(given, len(table)):
+        given = [given]
     segments: list[Segment] = []
-    if (
-        isinstance(given, str | Mapping | pd.DataFrame)
-        or not isinstance(given, Iterable)
-        or _is_of_rows(given, len(table))
-    ):
-        segments += _segments_of(given, table, 1)
-    else:
-        for number, each in enumerate(given, start=1):
-            segments += _segments_of(each, table, number)
+    for number, each in enumerate(given, start=1):
+        segments += _segments_of(each, table, number)
     for segment in segments:
         _check_size(segment)
     names = [segment.name for segment in segments]
