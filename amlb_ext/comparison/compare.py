@@ -32,6 +32,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import OLDEST
@@ -43,6 +44,7 @@ from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
 from amlb_ext.stats.claims import REGION
 from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import answer
 from amlb_ext.units.labelled import (
@@ -543,15 +545,16 @@ class _Again:
         """Return a model's recipe on bootstrap samples; the same samples for every model."""
         if self.folds is None:
             assert self.train is not None
-            answers = models.refit_on_bootstrap_samples(
-                model,
-                self.train,
-                self.rows,
-                refits=self.refits,
-                seed=self.seed,
-                order=self.train_order,
-            )
-            return [_side(self.rows, self.loss, [said]) for said in answers]
+            table, y = self.train
+            group = None if self.train_order is None else self.train_order.group
+            sides = []
+            for number in range(self.refits):
+                seed = derive_seed(self.seed, "compare", "bootstrap", number)
+                part = bootstrap_rows(len(y), np.random.default_rng(seed), group)
+                twin = model.fit_again(table.take(part), y[part], self.seed + number)
+                said = predict_rows(twin, self.rows)
+                sides.append(_side(self.rows, self.loss, [said]))
+            return sides
         seeds = range(self.seed + 1, self.seed + self.refits + 1)
         return [
             _side(

@@ -29,18 +29,8 @@ from amlb_ext.units.labelled import read_labelled_rows, read_row_order
 from amlb_ext.units.rows import hardness_config, judge_rows
 from amlb_ext.units.slices import JudgedSlices, search_and_judge
 
-#: What :func:`compare_on_slices` returns for each slice and model.
-COLUMNS = (
-    "slice",
-    "rows",
-    "bad",
-    "share",
-    "base",
-    "model",
-    "difference",
-    "low",
-    "high",
-)
+#: What is known of a slice, whichever model is compared in it.
+_OF_SLICE = ("slice", "rows", "bad", "share", "base")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +227,7 @@ def compare_on_slices(
             estimate, veto = plain.judge(capped)
             records.append(
                 {
-                    **{key: slice_row[key] for key in COLUMNS[:5]},
+                    **{key: slice_row[key] for key in _OF_SLICE},
                     "model": name,
                     "difference": estimate.point,
                     "low": estimate.low,
@@ -247,7 +237,8 @@ def compare_on_slices(
                     "reason": veto,
                 }
             )
-    table = pd.DataFrame(records, columns=[*COLUMNS, "p", "by", "reason"])
+    names = [*_OF_SLICE, "model", "difference", "low", "high", "p", "by", "reason"]
+    table = pd.DataFrame(records, columns=names)
     is_withheld = (table["reason"] != "").to_numpy(dtype=bool)
     # what may not be claimed stays in the family, and is never rejected
     tested = table["p"].mask(is_withheld, 1.0).to_numpy(dtype=float)

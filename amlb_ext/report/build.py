@@ -34,8 +34,8 @@ from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
     Chart,
-    ColourRole,
     FrameworkRanks,
+    ReportSection,
     SuiteReport,
     TaskReport,
 )
@@ -185,11 +185,24 @@ def build_report(
     built_tasks = build_in_order(build_task_report, inputs, workers, quiet)
     jobs = with_refusals(found.table, built_tasks)
     tasks = [built_task.report for built_task in built_tasks]
+    # what comparisons rest on
+    untouched = {
+        name: task.test_rows[0]
+        for name, task in suite.amlb_tasks.items()
+        if task.suffix == "full"
+    }
+    commands: dict[str, tuple[str, ...]] = {}
+    if results:
+        out = output_folder(Path(results[0]))
+        broken = jobs[jobs["status"].isin(BROKEN)]
+        by_amlb = needed[needed["constraint"] != CONSTRAINT]
+        commands["commands"] = tuple(rerun_commands(broken, suite, out))
+        commands["needed"] = tuple(rerun_commands(by_amlb, suite, out))
     report = assemble_report(
         built_tasks,
         jobs,
+        settings,
         unit=ROW,
-        level=level,
         name=suite.manifest.name,
         about=suite_overview(suite.manifest.name, tasks, ROW)
         | {
@@ -201,33 +214,18 @@ def build_report(
         },
         caveats=_unsure_sentences(suite.manifest.config, tasks),
         warnings=_claim_warnings(tasks, needed),
-        colours=colours if charts else None,
-    )
-    # what comparisons rest on
-    untouched = {
-        name: task.test_rows[0]
-        for name, task in suite.amlb_tasks.items()
-        if task.suffix == "full"
-    }
-    report = replace(
-        report,
+        sections=beside_systems(coders, untouched),
         notes=tuple(found.notes),
-        sections=(*report.sections, *beside_systems(coders, untouched)),
+        **commands,
     )
-    if results:
-        out = output_folder(Path(results[0]))
-        broken = jobs[jobs["status"].isin(BROKEN)]
-        by_amlb = needed[needed["constraint"] != CONSTRAINT]
-        report = replace(
-            report,
-            commands=tuple(rerun_commands(broken, suite, out)),
-            needed=tuple(rerun_commands(by_amlb, suite, out)),
-        )
-    added = []
-    for built_task in built_tasks:
-        # AMLB's file is of what AMLB ran
-        added += [row for row in built_task.added if row["constraint"] != CONSTRAINT]
-    return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
+    # AMLB's file is of what AMLB ran
+    added = [
+        job
+        for built_task in built_tasks
+        for job in built_task.added
+        if job.constraint != CONSTRAINT
+    ]
+    return BuiltReport(report=report, results=found.rows, added=added)
 
 
 def _refuse_unfit_loss(suite: SuiteFiles, loss: Any) -> None:
@@ -315,14 +313,15 @@ def with_refusals(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.Da
 def assemble_report(
     built_tasks: Sequence[BuiltTask],
     jobs: pd.DataFrame,
+    settings: TaskSettings,
     *,
     unit: Unit,
-    level: float,
     name: str,
     about: dict[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    colours: Mapping[str, ColourRole] | None = None,
+    sections: Sequence[ReportSection] = (),
+    **more: Any,
 ) -> SuiteReport:
     """Return the report on tasks whose frameworks are set against F.
 
@@ -331,16 +330,17 @@ def assemble_report(
     built_tasks : sequence of BuiltTask
     jobs : DataFrame
         With the columns :data:`amlb_ext.runner.jobs.JOB_COLUMNS`; ``refused`` is a status, too.
+    settings : TaskSettings
     unit : Unit
-    level : float
     name : str
         Of the suite.
     about : dict of str to str
         What the suite holds and was made with, by label.
     caveats, warnings : sequence of str
+    sections : sequence of ReportSection
         Beside those that all suites have.
-    colours : mapping of str to ColourRole, optional
-        Of the charts over all tasks; without it there are none.
+    **more
+        Further fields of :class:`~amlb_ext.report.model.SuiteReport`.
 
     Raises
     ------
@@ -355,20 +355,22 @@ def assemble_report(
     names = frameworks_in_order(jobs)
     compared = {name for task in tasks for name in task.contrasts["framework"]}
     ranks = _rank_frameworks(built_tasks, [n for n in names if n in compared])
-    overall = overall_table(tasks, ranks, level)
+    overall = overall_table(tasks, ranks, settings.level)
     # A suite can be looked at before anything is run on it.
     verdict: tuple[str, ...] = (NO_RESULTS,)
     shown_caveats: tuple[str, ...] = ()
     if len(jobs):
-        verdict = verdict_sentences(answer_matrix(tasks, overall, level), unit)
+        verdict = verdict_sentences(answer_matrix(tasks, overall, settings.level), unit)
         shown_caveats = (
             advice(unit),
             *caveats,
             *caveat_sentences(tasks, overall, ranks, unit),
         )
+    has_charts, level = settings.points > 0, settings.level
     charts: list[Chart | None] = []
-    if colours is not None:
-        charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
+    if has_charts:
+        charts = [overall_chart(overall, unit)]
+        charts.append(trade_off_chart(tasks, settings.colours))
     # who wins against whom and what is left to gain, where F is the F that was run
     judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
@@ -377,10 +379,9 @@ def assemble_report(
         if len(table):
             table = table[~table["framework"].map(is_control_framework)]
         contrasts.append(table)
-    has_charts = colours is not None
     duels = [one.duels for one in judged]
     gains = [record for one in judged for record in one.gains]
-    sections = [
+    over_tasks = [
         win_section(contrasts, duels, unit, level, charts=has_charts),
         gain_section(gains, unit, level, charts=has_charts),
     ]
@@ -388,16 +389,17 @@ def assemble_report(
     unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
     # An F that is another one makes all else moot.
     alarms = [f"{task.shown_name}: {task.alarm}" for task in tasks if task.alarm]
+    question = f"Which framework really improves on the {unit.many} where today’s model F fails?"
     return SuiteReport(
         name=name,
-        question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
+        question=more.pop("question", question),
         unit=unit,
         glossary=comparison_glossary(unit),
         about=about,
         verdict=(*baseline_alarm(tasks), *verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
-        sections=tuple(section for section in sections if section is not None),
+        sections=(*filter(None, over_tasks), *sections),
         overall=overall,
         ranks=ranks,
         frameworks=framework_table(jobs, names),
@@ -405,6 +407,7 @@ def assemble_report(
         level=level,
         caveats=shown_caveats,
         charts=tuple(chart for chart in charts if chart is not None),
+        **more,
     )
 
 

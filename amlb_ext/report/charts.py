@@ -94,9 +94,7 @@ def contrast_chart(
         marks = interval_mark(
             framework,
             position,
-            point=row["difference"],
-            low=row["low"],
-            high=row["high"],
+            (row["difference"], row["low"], row["high"]),
             role=colours.get(framework, "ink"),
             text=f"{framework}: {row['difference']:.4g} ({row['verdict']})",
         )
@@ -109,9 +107,7 @@ def contrast_chart(
         marks = interval_mark(
             f"{unit.refits} of F (null)",
             len(rows),
-            point=middle,
-            low=middle - half_width,
-            high=middle + half_width,
+            (middle, middle - half_width, middle + half_width),
             role="null",
             text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
         )
@@ -127,7 +123,6 @@ def contrast_chart(
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
         "there is no interval.",
         x_label="mean loss minus F's",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(marks.name for marks in series),
         guides=("zero",),
@@ -137,14 +132,16 @@ def contrast_chart(
 def interval_mark(
     name: str,
     position: int,
+    estimate: tuple[float, float, float],
     *,
-    point: float,
-    low: float,
-    high: float,
     role: ColourRole,
     text: str = "",
 ) -> ChartSeries:
-    """Return one mark with its interval, on the row ``position`` of a chart by name."""
+    """Return a mark and its interval on the row ``position`` of a chart by name.
+
+    ``estimate`` is the point, and the low and the high limit.
+    """
+    point, low, high = estimate
     return ChartSeries(
         name=name,
         kind="intervals",
@@ -412,7 +409,6 @@ def slice_chart(
         "the other half. A slice is shown because F fails there in that half too, which "
         "favours the others a little: this describes, it does not rank.",
         x_label=f"mean {loss}",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(slices),
     )
@@ -536,7 +532,6 @@ def overall_chart(overall: pd.DataFrame, unit: Unit) -> Chart | None:
         title="Mean change of F's loss, over tasks",
         about=f"{about} Means are geometric; bars are intervals over tasks.",
         x_label="change of F's loss, in %",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(names),
         guides=("zero",),

@@ -539,7 +539,6 @@ def runs_chart(jobs: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
         title="Runs of all tasks",
         about=f"A point is a run. Medians: {medians}.",
         x_label="accuracy",
-        y_label="",
         series=tuple(run_violins(shown, values, kinds)),
         y_categories=tuple(shown),
     )

@@ -61,7 +61,7 @@ def inline_svg(
     ...     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
     ...     '<path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
     ... )
-    >>> text = inline_svg(drawn, Chart("key", "Title", "A < B", x_label="", y_label=""))
+    >>> text = inline_svg(drawn, Chart("key", "Title", "A < B"))
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
      d="M 0 1.23" style="fill:var(--c-ink)" /></svg>'

@@ -15,6 +15,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import Unit
+from amlb_ext.report.amlb_csv import ScoredJob
 from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.swap.answer import SwapAnswer
@@ -92,8 +93,8 @@ class Chart:
     key: str
     title: str
     about: str
-    x_label: str
-    y_label: str
+    x_label: str = ""
+    y_label: str = ""
     series: tuple[ChartSeries, ...] = ()
     x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
@@ -364,7 +365,7 @@ class BuiltTask:
         What is left to gain.
     refused : dict of int to str
         Predictions that could not be used, by index in the table of jobs.
-    added : list of dict
+    added : list of ScoredJob
         Scores per fold for AMLB's ``results.csv``.
     unfit : HardsynthError or None
         Why the loss that a user named does not fit the task.
@@ -377,7 +378,7 @@ class BuiltTask:
     duels: pd.DataFrame
     gains: Sequence[dict[str, Any]]
     refused: dict[int, str] = field(default_factory=dict)
-    added: list[dict[str, Any]] = field(default_factory=list)
+    added: list[ScoredJob] = field(default_factory=list)
     unfit: HardsynthError | None = None
 
 
@@ -474,10 +475,10 @@ class BuiltReport:
     report : SuiteReport
     results : DataFrame
         AMLB's own rows; empty where its file is not written again.
-    added : DataFrame
+    added : list of ScoredJob
         Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
     """
 
     report: SuiteReport
     results: pd.DataFrame = field(default_factory=pd.DataFrame)
-    added: pd.DataFrame = field(default_factory=pd.DataFrame)
+    added: list[ScoredJob] = field(default_factory=list)

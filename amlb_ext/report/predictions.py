@@ -287,7 +287,7 @@ def _read_fold(
     rows.insert(0, "fold", source_fold)
     target_text = read_target(test_file, coding)
     if coding.labels:
-        codes = _label_codes(coding)
+        codes = {label: code for code, label in enumerate(coding.written_labels)}
         y = target_text.map(codes).to_numpy(dtype=np.int64)
         return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
     training_targets = read_target(train_file, coding).to_numpy(dtype=float)
@@ -308,11 +308,6 @@ def read_target(path: Path, coding: Coding) -> pd.Series:
     # No text is taken for a missing value: a class may be called "NA" or "None".
     table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)
     return table[name]
-
-
-def _label_codes(coding: Coding) -> dict[str, int]:
-    """Return the code of each label as the files have it."""
-    return {label: code for code, label in enumerate(coding.written_labels)}
 
 
 def names_labels_alone(columns: Iterable[object], labels: Sequence[str]) -> bool:

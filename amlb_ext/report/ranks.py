@@ -190,8 +190,6 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
             key=key,
             title="Mean ranks and critical differences",
             about=f"{best} {ranks.about}",
-            x_label="mean rank (1 is best)",
-            y_label="",
         )
         return figure_to_svg(figure, chart)
 

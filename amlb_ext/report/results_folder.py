@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +190,8 @@ def build_results_report(
     report = assemble_report(
         built_tasks,
         with_refusals(jobs.table, built_tasks),
+        settings,
         unit=ROW,
-        level=level,
         name=found.name,
         about={
             "Benchmark": found.name,
@@ -202,19 +202,11 @@ def build_results_report(
         },
         caveats=[_NO_REFITS],
         warnings=[f"{text}." for text in left_out],
-        colours=colours if charts else None,
+        question=f"Which framework really improves on {baseline}, today’s model F, and where?",
+        notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
+        noun="benchmark",
     )
-    question = (
-        f"Which framework really improves on {baseline}, today’s model F, and where?"
-    )
-    return BuiltReport(
-        report=replace(
-            report,
-            question=question,
-            notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
-            noun="benchmark",
-        )
-    )
+    return BuiltReport(report=report)
 
 
 def _find_benchmark(
@@ -291,11 +283,7 @@ def _refs_by_name(
     spec: str, ids: Mapping[str, str], options: SourceConfig
 ) -> dict[str, TaskRef]:
     """Return the tasks of a definition by the names that AMLB has for them."""
-    by_id = {}
-    for task, text in ids.items():
-        match = _TASK_ID.fullmatch(str(text))
-        if match:
-            by_id[f"{match[1]}/t/{match[2]}"] = task
+    by_id = {_openml_task(text): task for task, text in ids.items()}
     if re.fullmatch(r"[\w.-]+", spec) and search_definition(spec, options) is None:
         known = AmlbSource().suggestions(options)
         raise SourceError(
@@ -313,14 +301,20 @@ def _refs_by_id(
     """Return the tasks of OpenML that results name, where their definition is not found."""
     refs = {}
     for task, text in ids.items():
-        match = _TASK_ID.fullmatch(str(text))
-        if match is None:
+        spec = _openml_task(text)
+        if not spec:
             raise SourceError(
                 f"no definition {name!r} is found, and {task} is no task of OpenML",
                 "give the definition that was run with --benchmark FILE",
             )
-        [refs[task]] = open_specs([f"{match[1]}/t/{match[2]}"], options)
+        [refs[task]] = open_specs([spec], options)
     return refs
+
+
+def _openml_task(text: object) -> str:
+    """Return the spec of the task of OpenML that AMLB's ``id`` names; empty for none."""
+    match = _TASK_ID.fullmatch(str(text))
+    return f"{match[1]}/t/{match[2]}" if match else ""
 
 
 def _find_baseline(given: str, jobs: pd.DataFrame) -> str:

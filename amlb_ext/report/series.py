@@ -159,24 +159,24 @@ def build_series_report(
     root = shlex.quote(str(suite.layout.root))
     all_jobs = job_table(jobs)
     broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
+    commands = []
+    for framework in dict.fromkeys(broken["framework"]):
+        if entrants[framework].runs:
+            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
     report = assemble_report(
         built_tasks,
         all_jobs,
+        settings,
         unit=WINDOW,
-        level=level,
         name=suite.name,
         about=suite_overview(suite.name, [task.report for task in built_tasks], WINDOW)
         | {
             "Seed": str(suite.manifest.seed),
             "hardsynth": suite.manifest.version,
         },
-        colours=colours if charts else None,
+        commands=tuple(commands),
     )
-    commands = []
-    for framework in dict.fromkeys(broken["framework"]):
-        if entrants[framework].runs:
-            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
-    return BuiltReport(report=replace(report, commands=tuple(commands)))
+    return BuiltReport(report=report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -546,7 +546,6 @@ def _window_chart(
         title=panel.names[item],
         about=f"MASE of F {mase}; last value seen: {panel.time_text(cutoff)}.",
         x_label="steps after the last value seen",
-        y_label="",
         series=tuple(series),
         guides=("zero",),
     )

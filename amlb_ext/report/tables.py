@@ -46,17 +46,7 @@ SOMETIMES = frozenset({"harm", "segments", "wins", "left_to_gain"})
 _BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
 #: Words of columns that are initials.
 _INITIALS = (*WINDOW_LOSSES, "sd")
-_CHART_COLUMNS = (
-    "task",
-    "chart",
-    "series",
-    "kind",
-    "x",
-    "y",
-    "low",
-    "high",
-    "text",
-)
+_CHART_COLUMNS = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
 
 
 def part_texts(unit: Unit) -> dict[str, str]:
@@ -313,7 +303,7 @@ def _chart_points(report: SuiteReport) -> pd.DataFrame:
     for task_name, chart in charts:
         frames += [_series_points(task_name, chart, series) for series in chart.series]
     if not frames:
-        return pd.DataFrame(columns=list(_CHART_COLUMNS))
+        return pd.DataFrame(columns=_CHART_COLUMNS)
     return pd.concat(frames, ignore_index=True)
 
 

@@ -213,8 +213,6 @@ def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         title="Wins that are shown",
         about=f"On how many tasks the framework of the row is shown to be better – worse on all "
         f"{unit.many} than that of the column.",
-        x_label="",
-        y_label="",
     )
     names = list(shown_ranks(table).index)
     return replace(chart, drawn=draw_win_matrix(names, counts, chart))
@@ -273,9 +271,7 @@ def _gain_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         interval_mark(
             row["best"],
             position,
-            point=100 * row["saved"],
-            low=100 * row["low"],
-            high=100 * row["high"],
+            (100 * row["saved"], 100 * row["low"], 100 * row["high"]),
             role="c0",
             text=f"{shorten_text(row['task'], 40)}: {row['best']} saves {_gain_text(row)}",
         )
@@ -286,7 +282,6 @@ def _gain_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         title="Left to gain",
         about=f"Share of F’s loss on all {unit.many} that the best framework saves, by task.",
         x_label="percent of F’s loss",
-        y_label="",
         series=tuple(replace(mark, name="") for mark in marks),
         y_categories=tuple(shorten_text(name, 40) for name in table["task"]),
         guides=("zero",),
