@@ -33,6 +33,7 @@ from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
+from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.split import OLDEST
@@ -44,6 +45,7 @@ from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
 from amlb_ext.stats.claims import REGION
 from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.judged import answer
 from amlb_ext.units.labelled import (
@@ -310,20 +312,11 @@ def compare_labelled(
                 "row",
                 "give cv the fold of each row, as a column or values, or (train, test) positions",
             )
-    if folds is None:
-        answers = {
-            model.name: [predict_rows(model, rows)] for model in (baseline, *others)
-        }
-    else:
-        answers = {
-            model.name: predict_out_of_fold(model, rows, folds, seed)
-            for model in (baseline, *others)
-        }
-        tested = np.flatnonzero(folds.tested)
-        answers = {
-            name: [said.take(tested) for said in each] for name, each in answers.items()
-        }
-        rows = rows.take(tested)
+    answers = {
+        model.name: _answers(model, rows, folds, seed) for model in (baseline, *others)
+    }
+    if folds is not None:
+        rows = rows.take(np.flatnonzero(folds.tested))
     first = {name: each[0] for name, each in answers.items()}
     chosen = models.choose_loss(rows, first, loss)
     sides = {name: _side(rows, chosen, each) for name, each in answers.items()}
@@ -410,6 +403,23 @@ def compare_labelled(
             }
         ),
     )
+
+
+def _answers(
+    model: ModelAdapter,
+    rows: LabelledRows,
+    folds: Folds | None,
+    seed: int,
+    *,
+    is_bootstrapped: bool = False,
+) -> list[Answers]:
+    """Return what a model answers to the rows that are compared, by repetition of the folds."""
+    if folds is None:
+        return [predict_rows(model, rows)]
+    said = predict_out_of_fold(
+        model, rows, folds, seed, is_bootstrapped=is_bootstrapped
+    )
+    return [each.take(np.flatnonzero(folds.tested)) for each in said]
 
 
 def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:
@@ -534,28 +544,25 @@ class _Again:
         """Return a model's recipe on bootstrap samples; the same samples for every model."""
         if self.folds is None:
             assert self.train is not None
-            answers = models.refit_on_bootstrap_samples(
-                model,
-                self.train,
+            table, y = self.train
+            group = None if self.train_order is None else self.train_order.group
+            sides = []
+            for number in range(self.refits):
+                seed = derive_seed(self.seed, "compare", "bootstrap", number)
+                part = bootstrap_rows(len(y), np.random.default_rng(seed), group)
+                twin = model.fit_again(table.take(part), y[part], self.seed + number)
+                said = predict_rows(twin, self.rows)
+                sides.append(_side(self.rows, self.loss, [said]))
+            return sides
+        seeds = range(self.seed + 1, self.seed + self.refits + 1)
+        return [
+            _side(
                 self.rows,
-                refits=self.refits,
-                seed=self.seed,
-                order=self.train_order,
+                self.loss,
+                _answers(model, self.all_rows, self.folds, seed, is_bootstrapped=True),
             )
-            return [_side(self.rows, self.loss, [said]) for said in answers]
-        tested = np.flatnonzero(self.folds.tested)
-        sides = []
-        for number in range(self.refits):
-            answers = predict_out_of_fold(
-                model,
-                self.all_rows,
-                self.folds,
-                self.seed + number + 1,
-                is_bootstrapped=True,
-            )
-            answers = [said.take(tested) for said in answers]
-            sides.append(_side(self.rows, self.loss, answers))
-        return sides
+            for seed in seeds
+        ]
 
 
 def _losses_of_fits(sides: Sequence[Side]) -> pd.DataFrame | None:

@@ -27,20 +27,10 @@ from amlb_ext.stats.weighted_mean import (
 from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import read_labelled_rows, read_row_order
 from amlb_ext.units.rows import hardness_config, judge_rows
-from amlb_ext.units.slices import search_and_judge
+from amlb_ext.units.slices import JudgedSlices, search_and_judge
 
-#: What :func:`compare_on_slices` returns for each slice and model.
-COLUMNS = (
-    "slice",
-    "rows",
-    "bad",
-    "share",
-    "base",
-    "model",
-    "difference",
-    "low",
-    "high",
-)
+#: What is known of a slice, whichever model is compared in it.
+_OF_SLICE = ("slice", "rows", "bad", "share", "base")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +147,6 @@ def failures(
         loss=chosen,
         seed=seed,
     )
-    clusters = judged.compared.clusters
     by_row = pd.DataFrame(
         {
             "loss": judged.compared.loss_f,
@@ -166,13 +155,7 @@ def failures(
         },
         index=rows.task.row_ids,
     )
-    found = search_and_judge(
-        rows.task.features,
-        rows.task.columns,
-        judged.is_bad,
-        np.arange(len(rows)) if clusters is None else clusters,
-        random_stream(seed, "compare", "slices"),
-    )
+    found, _ = _find_slices(rows.task.features, rows.task.columns, judged, seed)
     return FailureReport(
         rows=by_row,
         slices=found.table,
@@ -181,6 +164,18 @@ def failures(
         problem=judged.no_claim,
         notes=(*rows.notes, *answers.notes),
     )
+
+
+def _find_slices(
+    features: pd.DataFrame, columns: Sequence[Column], judged: Judged, seed: int
+) -> tuple[JudgedSlices, np.ndarray]:
+    """Return the slices in which F fails, and which units count as one."""
+    # units of a group stay in one half, and count as the group that they are
+    clusters = judged.compared.clusters
+    if clusters is None:
+        clusters = np.arange(len(features))
+    rng = random_stream(seed, "compare", "slices")
+    return search_and_judge(features, columns, judged.is_bad, clusters, rng), clusters
 
 
 def compare_on_slices(
@@ -216,17 +211,7 @@ def compare_on_slices(
         ``by`` and ``reason`` as in :func:`amlb_ext.stats.claims.answer_questions`.
     """
     units = judged.compared
-    # units of a group stay in one half, and count as the group that they are
-    clusters = units.clusters
-    if clusters is None:
-        clusters = np.arange(len(features))
-    found = search_and_judge(
-        features,
-        columns,
-        judged.is_bad,
-        clusters,
-        random_stream(seed, "compare", "slices"),
-    )
+    found, clusters = _find_slices(features, columns, judged, seed)
     records = []
     for slice_row, inside in zip(
         found.table.to_dict("records"), found.inside, strict=True
@@ -242,7 +227,7 @@ def compare_on_slices(
             estimate, veto = plain.judge(capped)
             records.append(
                 {
-                    **{key: slice_row[key] for key in COLUMNS[:5]},
+                    **{key: slice_row[key] for key in _OF_SLICE},
                     "model": name,
                     "difference": estimate.point,
                     "low": estimate.low,
@@ -252,7 +237,8 @@ def compare_on_slices(
                     "reason": veto,
                 }
             )
-    table = pd.DataFrame(records, columns=[*COLUMNS, "p", "by", "reason"])
+    names = [*_OF_SLICE, "model", "difference", "low", "high", "p", "by", "reason"]
+    table = pd.DataFrame(records, columns=names)
     is_withheld = (table["reason"] != "").to_numpy(dtype=bool)
     # what may not be claimed stays in the family, and is never rejected
     tested = table["p"].mask(is_withheld, 1.0).to_numpy(dtype=float)

@@ -288,27 +288,6 @@ def judge_windows(
     )
 
 
-def swap_windows(judged: Judged, known: pd.DataFrame, *, no_refits: str) -> SwapRows:
-    """Return windows with what is known beforehand, F's losses and those of its twins.
-
-    Parameters
-    ----------
-    judged : Judged
-    known : DataFrame of n rows
-    no_refits : str
-        Why there are no twins, or what would give them.
-    """
-    twins = judged.compared.refits
-    losses = [] if twins is None else [twins[name].to_numpy() for name in twins]
-    return SwapRows(
-        judged=judged,
-        table=known,
-        f=Side(losses=judged.compared.loss_f),
-        refits=tuple(Side(losses=of_twin) for of_twin in losses),
-        no_refits=no_refits,
-    )
-
-
 def answer_comparison(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
@@ -340,18 +319,14 @@ def answer_comparison(
     )
     judged = judge_windows(failing, twins, loss=loss, level=level)
     known = failing.known_beforehand()
-    windows = failing.table()
+    everyone = {"F": failing.forecasts, **rolled}
+    windows = windows_with_losses(failing, everyone, loss.name)
     swap = judge_swaps(
-        swap_windows(judged, known, no_refits="give twins"),
+        SwapRows.of_losses(judged, known, no_refits="give twins"),
         {name: Side(losses=losses[name].to_numpy()) for name in losses},
-        segments=read_segments(segments, pd.concat([windows, known], axis=1)),
+        segments=read_segments(segments, pd.concat([failing.table(), known], axis=1)),
         seed=seed,
     )
-    everyone = {"F": failing.forecasts, **rolled}
-    for name, forecasts in everyone.items():
-        for shown in dict.fromkeys(["mase", "sql", loss.name]):
-            if shown in forecasts.losses:
-                windows[f"{shown}_{name}"] = forecasts.losses[shown]
     return ModelComparison.of(
         judged,
         answer(judged, losses),
@@ -372,6 +347,18 @@ def answer_comparison(
         scores=_scores(failing, everyone, loss.name),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
     )
+
+
+def windows_with_losses(
+    failing: FailingWindows, everyone: Mapping[str, RolledForecasts], compared: str
+) -> pd.DataFrame:
+    """Return the windows, with what F and each forecaster lose on them."""
+    windows = failing.table()
+    for name, forecasts in everyone.items():
+        for loss in dict.fromkeys(["mase", "sql", compared]):
+            if loss in forecasts.losses:
+                windows[f"{loss}_{name}"] = forecasts.losses[loss]
+    return windows
 
 
 def _check_settings(candidates: Any, twins: int) -> None:

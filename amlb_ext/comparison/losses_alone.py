@@ -136,9 +136,6 @@ def compare_losses(
         no_claim=region.reason,
     )
     sides = {name: Side(losses=values) for name, values in by_model.items()}
-    refit_sides = []
-    if again is not None:
-        refit_sides = [Side(losses=again[name].to_numpy()) for name in again]
     frame = pd.DataFrame(by_model, index=table.frame.index)
     by_row = frame.assign(F=loss_f, **judged.by_row())
     return ModelComparison.of(
@@ -146,12 +143,7 @@ def compare_losses(
         answer(judged, pd.DataFrame(by_model)),
         loss_name="the losses given",
         swap=judge_swaps(
-            SwapRows(
-                judged=judged,
-                table=known,
-                f=Side(losses=loss_f),
-                refits=tuple(refit_sides),
-            ),
+            SwapRows.of_losses(judged, known),
             sides,
             segments=named,
             seed=seed,

@@ -9,14 +9,11 @@ import numpy as np
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.losses import Loss, Predicted, read_loss
-from amlb_ext.core.rng import derive_seed
-from amlb_ext.core.row_order import RowOrder
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import check_answers, unit_notes
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
-from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.units.labelled import LabelledRows
 
 
@@ -119,38 +116,3 @@ def read_training_rows(
             "train has no row with a target", "give the rows F was fitted on"
         )
     return table, values.iloc[known].to_numpy()
-
-
-def refit_on_bootstrap_samples(
-    model: ModelAdapter,
-    train: tuple[GivenTable, np.ndarray],
-    rows: LabelledRows,
-    *,
-    refits: int,
-    seed: int,
-    order: RowOrder | None = None,
-) -> list[Answers]:
-    """Return answers of a model fitted again on bootstrap samples of its training rows.
-
-    They show what training again does by itself (:mod:`amlb_ext.swap.harm`); of rows with groups,
-    groups are drawn. All models are fitted on the same samples.
-
-    Parameters
-    ----------
-    model : ModelAdapter
-    train : tuple of (GivenTable, ndarray)
-    rows : LabelledRows
-    refits : int
-    seed : int
-    order : RowOrder, optional
-        Groups of the training rows.
-    """
-    table, y = train
-    group = None if order is None else order.group
-    answers = []
-    for number in range(refits):
-        rng = np.random.default_rng(derive_seed(seed, "compare", "bootstrap", number))
-        part = bootstrap_rows(len(y), rng, group)
-        twin = model.fit_again(table.take(part), y[part], seed + number)
-        answers.append(predict_rows(twin, rows))
-    return answers

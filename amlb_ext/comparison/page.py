@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from amlb_ext.comparison.result import ModelComparison, change_text
 from amlb_ext.core.assets import asset_path
@@ -26,7 +26,13 @@ from amlb_ext.core.display import (
 )
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.swap.answer import Swap
-from amlb_ext.swap.plot import draw_curve, draw_segments
+from amlb_ext.swap.plot import (
+    draw_change,
+    draw_curve,
+    draw_segments,
+    finish_forest,
+    new_axes,
+)
 
 #: Columns that the page has room for.
 MOST_COLUMNS = 12
@@ -88,26 +94,36 @@ def render_summary(result: ModelComparison) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     """Return the environment of the templates in ``resources/comparison``."""
+    environment = template_environment("comparison")
+    environment.filters["change"] = change_text
+    environment.globals["curve"] = _curve_svg
+    environment.globals["forest"] = _forest_svg
+    environment.globals.update(
+        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
+    )
+    return environment
+
+
+def template_environment(
+    folder: str, finalize: Callable[[Any], Any] | None = None
+) -> Environment:
+    """Return an environment of the templates in a folder of ``resources``."""
     environment = Environment(
-        loader=FileSystemLoader(asset_path("resources", "comparison")),
+        loader=FileSystemLoader(asset_path("resources", folder)),
         autoescape=True,
+        # A name that a template has wrong is an error, not an empty place on the page.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=finalize,
     )
     environment.filters.update(
-        change=change_text,
         decimals=format_decimals,
         estimate=format_interval,
         known=is_known,
         number=format_number,
         p_value=format_p_value,
         percent=format_percent,
-    )
-    environment.globals["curve"] = _curve_svg
-    environment.globals["forest"] = _forest_svg
-    environment.globals.update(
-        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
     )
     return environment
 
@@ -121,9 +137,7 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         Drawn on a new figure when omitted.
     """
-    if ax is None:
-        # registered with pyplot, so that a notebook shows it and plt.savefig finds it
-        ax = plt.figure(figsize=_size(result), layout="constrained").subplots()
+    ax = ax or new_axes(*_size(result))
     named: set[str] = set()
     labels = {OVERALL: OVERALL, REGION: result.where_f_fails}
     for place, model in enumerate(reversed(result.models)):
@@ -132,33 +146,24 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
             if not is_known(row["relative"]):
                 continue
             colour, mark = _STYLE[question]
-            change = row["relative"]
-            # a missing interval draws no bar
-            limits = [
-                [change - row["low"] / row["loss_f"]],
-                [row["high"] / row["loss_f"] - change],
-            ]
-            ax.errorbar(
-                [change],
-                [place + offset],
-                xerr=limits,
+            draw_change(
+                ax,
+                row,
+                row["loss_f"],
+                place + offset,
                 fmt=mark,
                 color=colour,
-                capsize=3,
                 label=None if question in named else labels[question],
             )
             named.add(question)
-    ax.axvline(0, color="#7c8691", linewidth=1)
     ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
     ax.set_ylim(-0.6, len(result.models) - 0.4)
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     ax.set_xlabel(
         f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
     )
     if named:
         ax.legend(loc="best", frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish_forest(ax)
 
 
 def _size(result: ModelComparison) -> tuple[float, float]:

@@ -251,12 +251,10 @@ class ModelComparison:
         """Return one row for each model: verdicts, changes with intervals, harm and remedy."""
         table = self.table
         for name, swap in self.harm.items():
-            worst = swap.harm.judged
             table.loc[name, "harm"] = swap.verdict
-            table.loc[name, "worst_fifth_change"] = swap.share(worst.value)
-            low, high = worst.interval()
-            table.loc[name, "worst_fifth_low"] = swap.share(low)
-            table.loc[name, "worst_fifth_high"] = swap.share(high)
+            shares = swap.shares(swap.harm.judged)
+            for what, share in zip(("change", "low", "high"), shares, strict=True):
+                table.loc[name, f"worst_fifth_{what}"] = share
             table.loc[name, "bound"] = swap.share(swap.bound)
             if swap.remedy is not None:
                 table.loc[name, "remedy"] = swap.remedy.formula(name)
@@ -463,9 +461,7 @@ class ModelComparison:
         for row in self.segments.to_dict("records"):
             change = _signed_percent(row["difference"] / base)
             if is_known(row["low"]):
-                low = _signed_percent(row["low"] / base).removesuffix(" %")
-                high = _signed_percent(row["high"] / base).removesuffix(" %")
-                change = f"{change} ({low} to {high})"
+                change += _limits_text(row["low"] / base, row["high"] / base)
             verdict = unjudged_text(row, self.unit) or row["verdict"]
             cells = [row["segment"], row["model"], row["rows"], row["loss_f"]]
             rows.append([*cells, row["loss"], change, verdict])
@@ -655,7 +651,7 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
     change, low, high = row["relative"], row["low"] / base, row["high"] / base
     if low == high == 0:
         return "the same loss"
-    text = f"{format_percent(abs(change))} {_word(change)} loss"
+    text = _loss_text(change)
     if low * high > 0:
         near, far = sorted((abs(low), abs(high)))
         return f"{text} ({_bare(near)} to {format_percent(far)})"
@@ -664,8 +660,9 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
     )
 
 
-def _word(change: float) -> str:
-    return "less" if change < 0 else "more"
+def _loss_text(change: float) -> str:
+    """Return a change in words: ``33 % less loss``."""
+    return f"{format_percent(abs(change))} {'less' if change < 0 else 'more'} loss"
 
 
 def _bare(share: float) -> str:
@@ -690,11 +687,9 @@ def _plain_sentence(row: dict[str, Any]) -> str:
     """Return what plain losses say where the largest errors decide, and why that is no verdict."""
     if not (is_known(row["relative"]) and is_known(row["rmse"])):
         return f"{row['reason'][0].upper()}{row['reason'][1:]}."
-    change = format_percent(abs(row["relative"]))
-    word = "less" if row["relative"] < 0 else "more"
     return (
-        f"By the plain squared error it has {change} {word} loss than F ({rmse_text(row)}), but "
-        f"{row['reason']}."
+        f"By the plain squared error it has {_loss_text(row['relative'])} than F "
+        f"({rmse_text(row)}), but {row['reason']}."
     )
 
 
@@ -717,11 +712,8 @@ def rmse_text(row: Mapping[str, Any]) -> str:
 def _verdict_phrase(row: dict[str, Any], f: str = "F") -> str:
     if not is_known(row["relative"]) and row["verdict"] == "worse":
         return f"worse than {f} (which has no loss at all)"
-    change = format_percent(abs(row["relative"]))
-    if row["verdict"] == "better":
-        return f"better than {f} ({change} less loss)"
-    if row["verdict"] == "worse":
-        return f"worse than {f} ({change} more loss)"
+    if row["verdict"] in ("better", "worse"):
+        return f"{row['verdict']} than {f} ({_loss_text(row['relative'])})"
     return f"not shown to differ from {f}"
 
 
@@ -743,9 +735,14 @@ def change_text(row: dict[str, Any]) -> str:
     if not (is_known(row["low"]) and is_known(row["high"])):
         return f"{change} (no interval)"
     # no model can save more than all of F's loss
-    low = _signed_percent(max(row["low"] / row["loss_f"], -1.0)).removesuffix(" %")
-    high = _signed_percent(row["high"] / row["loss_f"]).removesuffix(" %")
-    return f"{change} ({low} to {high})"
+    low = max(row["low"] / row["loss_f"], -1.0)
+    return change + _limits_text(low, row["high"] / row["loss_f"])
+
+
+def _limits_text(low: float, high: float) -> str:
+    """Return the limits of a change in percent: `` (-41 to -25)``."""
+    limits = [_signed_percent(limit).removesuffix(" %") for limit in (low, high)]
+    return f" ({' to '.join(limits)})"
 
 
 def _signed_percent(share: float) -> str:

@@ -92,12 +92,12 @@ class GateCheck:
     data: str
     candidate: str
     outcome: Outcome
-    change: float
-    low: float
-    high: float
-    rmse: float
-    rmse_f: float
-    verdict: str
+    change: float = float("nan")
+    low: float = float("nan")
+    high: float = float("nan")
+    rmse: float = float("nan")
+    rmse_f: float = float("nan")
+    verdict: str = ""
     sentence: str
     needed: str
 
@@ -472,17 +472,10 @@ def _bare_check(
     data: str, name: str, outcome: Outcome, finding: str, needed: str
 ) -> GateCheck:
     """Return a check that is of no change of loss."""
-    unknown = float("nan")
     return GateCheck(
         data=data,
         candidate=name,
         outcome=outcome,
-        change=unknown,
-        low=unknown,
-        high=unknown,
-        rmse=unknown,
-        rmse_f=unknown,
-        verdict="",
         sentence=f"{name} on {data}: {finding}; needed: {needed}",
         needed=needed,
     )

@@ -6,10 +6,9 @@ other · ``slices`` (with ``conditions``) where F fails, and who mends it · ``c
 seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of tasks by candidates) and
 ``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite and results to a
 ``SuiteReport`` · ``results_folder`` (with ``results_task``) the same of ordinary results, one
-framework as F · ``duels`` and ``wins`` every two frameworks, on a task and over all, and what is
+framework as F · ``wins`` every two frameworks over all tasks, and what is
 left to gain · ``series`` of series, ``runs`` of a folder of tasks without F, ``suites`` of
-any of them · ``coder_runs`` and
-``coder_figures`` what only coding models have · ``still`` (with ``inline``) a chart drawn ·
+any of them · ``coders`` what only coding models have · ``still`` (with ``inline``) a chart drawn ·
 ``tables``, ``glossary``, ``page``, ``text``, ``papers`` and ``amlb_csv`` the report shown and
 written · ``notebook`` the same as data frames (``Suite``).
 """

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,6 @@ _TEXT = set(FIXED) - _WHOLE - _SECONDS - {"result"}
 _COPIED = ("mode", "version", "params", "app_version", "utc", "seed")
 #: How far a metric of ours may be from AMLB's six digits to be of the same predictions.
 _TOLERANCE = 2e-5
-#: What names a score's job and part.
-_JOB = ["amlb_task", "part", "framework", "constraint", "fold"]
 
 #: AMLB's f1 of a multiclass task is the support-weighted mean.
 _MULTICLASS_NAMES = {"f1": "f1_macro", "f1_weighted": "f1"}
@@ -86,19 +85,15 @@ _Row = dict[str, Any]
 _Key = tuple[str, str, str, int]
 
 
-def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
+def amlb_rows(results: pd.DataFrame, added: Iterable[ScoredJob]) -> pd.DataFrame:
     """Add our scores to AMLB's rows, and rows of our own behind them.
 
     Parameters
     ----------
     results : DataFrame
         AMLB's rows, as :func:`amlb_ext.runner.read_results` gives them.
-    added : DataFrame
-        One score per row: ``amlb_task`` (the source's AMLB task without suffix, ``credit-g``),
-        ``fold``, ``framework``, ``constraint``, ``part``, ``type``, ``metric``, ``value``. The
-        metrics are those of :mod:`amlb_ext.report.metrics`; the part is ``weighted`` (region
-        weights on the untouched fold), ``full``, ``bad``, ``ga``, ``synthetic``, or empty for
-        the rows of ``credit-g`` itself. May be empty.
+    added : iterable of ScoredJob
+        Of two versions of a framework, which AMLB names alike, the last counts.
 
     Returns
     -------
@@ -122,22 +117,22 @@ def amlb_rows(results: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> own = {"id": "t", "task": "t", "framework": "F", "constraint": "c", "fold": 0}
     >>> own |= {"type": "regression", "result": -2.0, "metric": "neg_rmse", "rmse": 2.0}
-    >>> names = ["amlb_task", "fold", "framework", "constraint", "part", "type", "metric", "value"]
-    >>> ours = [("t", 0, "F", "c", "", "regression", "mse", 4.0)]
-    >>> ours += [("t", 0, "F", "c", "bad", "regression", "rmse", 3.0)]
-    >>> rows = amlb_rows(pd.DataFrame([own]), pd.DataFrame(ours, columns=names))
+    >>> job = {"source": "t", "framework": "F", "constraint": "c", "fold": 0, "kind": "regression"}
+    >>> ours = [ScoredJob(part="", metrics={"mse": 4.0}, **job)]
+    >>> ours += [ScoredJob(part="bad", metrics={"rmse": 3.0}, **job)]
+    >>> rows = amlb_rows(pd.DataFrame([own]), ours)
     >>> print(rows[["id", "task", "result", "metric", "mse", "rmse"]].to_string())
                     id   task  result    metric  mse  rmse
     0                t      t    -2.0  neg_rmse  4.0   2.0
     1  hardsynth/t_bad  t_bad    -3.0  neg_rmse  NaN   3.0
     """
-    jobs = _scored_jobs(added) if len(added) else []
+    jobs = {(job.task, job.framework, job.constraint, job.fold): job for job in added}
     amlb_results = results.drop(columns="run", errors="ignore")
     rows: list[_Row] = amlb_results.to_dict("records")
     amlb_columns = set(results.columns)
     amlb = _AmlbRows(rows)
-    jobs_by_task: dict[str, list[_ScoredJob]] = {}
-    for job in jobs:
+    jobs_by_task: dict[str, list[ScoredJob]] = {}
+    for job in jobs.values():
         own_rows = amlb.of_job(job, job.task)
         for row in own_rows:
             if not _are_same_predictions(row, job.scores):
@@ -190,8 +185,23 @@ def write_amlb_csv(frame: pd.DataFrame, path: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ScoredJob:
-    """Scores of ours, under AMLB's names, of one framework on one fold of one part."""
+class ScoredJob:
+    """Scores of ours of one framework on one fold of one part.
+
+    Attributes
+    ----------
+    source : str
+        The source's AMLB task without suffix, ``credit-g``.
+    part : str
+        ``weighted`` (region weights on the untouched fold), ``full``, ``bad``, ``ga``,
+        ``synthetic``, or empty for the rows of ``credit-g`` itself.
+    framework, constraint : str
+        As AMLB names them.
+    fold : int
+    kind : {'regression', 'binary', 'multiclass'}
+    metrics : dict of str to float
+        Those of :mod:`amlb_ext.report.metrics`.
+    """
 
     source: str
     part: str
@@ -199,7 +209,13 @@ class _ScoredJob:
     constraint: str
     fold: int
     kind: str
-    scores: dict[str, float]
+    metrics: dict[str, float]
+
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The metrics under AMLB's names."""
+        names = _MULTICLASS_NAMES if self.kind == "multiclass" else {}
+        return {names.get(name, name): value for name, value in self.metrics.items()}
 
     @property
     def task(self) -> str:
@@ -235,12 +251,12 @@ class _AmlbRows:
             if not self._metric_by_task.get(task):
                 self._metric_by_task[task] = str(row.get("metric") or "")
 
-    def of_job(self, job: _ScoredJob, task: str) -> list[_Row]:
+    def of_job(self, job: ScoredJob, task: str) -> list[_Row]:
         """Return AMLB's rows of the same framework, constraint and fold on a task."""
         key = (task, job.framework, job.constraint, job.fold)
         return self._by_job.get(key, [])
 
-    def nearest(self, job: _ScoredJob) -> Mapping[str, Any]:
+    def nearest(self, job: ScoredJob) -> Mapping[str, Any]:
         """Return the framework's row of the same source and fold, else its first, else none."""
         for task in _source_tasks(job.source):
             rows = self.of_job(job, task)
@@ -262,32 +278,6 @@ def _source_tasks(source: str) -> tuple[str, str]:
     return source, amlb_name(source, "full")
 
 
-def _scored_jobs(added: pd.DataFrame) -> list[_ScoredJob]:
-    """Collect the scores of each job and part, under AMLB's names."""
-    # groupby drops rows whose key is missing.
-    empty_text = {name: "" for name in _JOB if name != "fold"}
-    filled = added.fillna(empty_text)
-    jobs = []
-    for key, group in filled.groupby(_JOB, sort=False):
-        source, part, framework, constraint, fold = key
-        kind = str(group["type"].iloc[0])
-        amlb_names = _MULTICLASS_NAMES if kind == "multiclass" else {}
-        scores = {}
-        for metric, value in zip(group["metric"], group["value"], strict=True):
-            scores[amlb_names.get(metric, metric)] = float(value)
-        job = _ScoredJob(
-            source=source,
-            part=part,
-            framework=str(framework),
-            constraint=str(constraint),
-            fold=int(fold),
-            kind=kind,
-            scores=scores,
-        )
-        jobs.append(job)
-    return jobs
-
-
 def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -> bool:
     """Whether the metrics that AMLB has too are equal, but for its six digits."""
     for name, ours in scores.items():
@@ -300,7 +290,7 @@ def _are_same_predictions(row: Mapping[str, Any], scores: Mapping[str, float]) -
     return True
 
 
-def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
+def _result_metric(amlb: _AmlbRows, jobs: Sequence[ScoredJob]) -> str:
     """Return what one task's ``result`` is made of, the same for every framework and fold."""
     kind = jobs[0].kind
     folds = {job.fold for job in jobs}
@@ -314,7 +304,7 @@ def _result_metric(amlb: _AmlbRows, jobs: Sequence[_ScoredJob]) -> str:
     return "rmse" if kind == "regression" else "logloss"
 
 
-def _result_row(job: _ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> _Row:
+def _result_row(job: ScoredJob, metric: str, framework_row: Mapping[str, Any]) -> _Row:
     """Return a row of ours; ``framework_row`` is AMLB's own that lends it the version."""
     # AMLB's ``result`` is higher-is-better throughout.
     is_negated = DIRECTION[metric] == "lower"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,15 +19,14 @@ from amlb_ext.core.task import Kind
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
-from amlb_ext.report.coder_figures import beside_systems
-from amlb_ext.report.coder_runs import read_coder_runs
+from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
+from amlb_ext.report.described import TaskSettings, refuse_unknown_segments
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
     GivenPredictions,
     find_predictions,
     read_given_predictions,
-    refuse_taken_names,
 )
 from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.losses import read_report_loss
@@ -35,7 +34,6 @@ from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
     Chart,
-    ColourRole,
     FrameworkRanks,
     ReportSection,
     SuiteReport,
@@ -49,7 +47,6 @@ from amlb_ext.report.summary import (
     caveat_sentences,
     verdict_sentences,
 )
-from amlb_ext.report.swaps import refuse_unknown_segments
 from amlb_ext.report.task import TaskInputs, build_task_report
 from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
@@ -158,32 +155,54 @@ def build_report(
     is_control = found.table["name"].map(is_control_framework).astype(bool)
     needed = jobs_for_verdict(found.table[~is_control], suite)
     colours = framework_colours(names)
-    inputs = _task_inputs(
-        suite,
-        found.table,
-        needed=needed,
-        given=given,
+    settings = TaskSettings(
         colours=colours,
         level=level,
         points=points_per_chart(len(suite.tasks)) if charts else 0,
         segments=segments,
+        loss=loss,
         swaps=swaps,
         refits=refits,
-        loss=loss,
     )
-    built_tasks = _build_tasks(inputs, workers, quiet)
-
-    # Which predictions cannot be used is known only now that they have been read.
-    jobs = found.table.copy()
-    for built_task in built_tasks:
-        for index, why in built_task.refused.items():
-            jobs.loc[index, ["status", "reason"]] = "refused", why
+    certificates = read_certificates(suite)
+    task_of_job = found.table["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
+    inputs = []
+    for task in suite.tasks:
+        task_inputs = TaskInputs(
+            directory=str(suite.layout.root),
+            task=task,
+            jobs=found.table[task_of_job == task],
+            certificate=certificates.get(task),
+            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
+            given={
+                key: table
+                for key, table in given.tables.items()
+                if suite.amlb_task(key[1]).task == task
+            },
+            settings=settings,
+        )
+        inputs.append(task_inputs)
+    built_tasks = build_in_order(build_task_report, inputs, workers, quiet)
+    jobs = with_refusals(found.table, built_tasks)
     tasks = [built_task.report for built_task in built_tasks]
+    # what comparisons rest on
+    untouched = {
+        name: task.test_rows[0]
+        for name, task in suite.amlb_tasks.items()
+        if task.suffix == "full"
+    }
+    commands: dict[str, tuple[str, ...]] = {}
+    if results:
+        out = output_folder(Path(results[0]))
+        broken = jobs[jobs["status"].isin(BROKEN)]
+        by_amlb = needed[needed["constraint"] != CONSTRAINT]
+        commands["commands"] = tuple(rerun_commands(broken, suite, out))
+        commands["needed"] = tuple(rerun_commands(by_amlb, suite, out))
     report = assemble_report(
         built_tasks,
         jobs,
+        settings,
         unit=ROW,
-        level=level,
         name=suite.manifest.name,
         about=suite_overview(suite.manifest.name, tasks, ROW)
         | {
@@ -195,33 +214,18 @@ def build_report(
         },
         caveats=_unsure_sentences(suite.manifest.config, tasks),
         warnings=_claim_warnings(tasks, needed),
-        colours=colours if charts else None,
-    )
-    # what comparisons rest on
-    untouched = {
-        name: task.test_rows[0]
-        for name, task in suite.amlb_tasks.items()
-        if task.suffix == "full"
-    }
-    report = replace(
-        report,
+        sections=beside_systems(coders, untouched),
         notes=tuple(found.notes),
-        sections=(*report.sections, *beside_systems(coders, untouched)),
+        **commands,
     )
-    if results:
-        out = output_folder(Path(results[0]))
-        broken = jobs[jobs["status"].isin(BROKEN)]
-        by_amlb = needed[needed["constraint"] != CONSTRAINT]
-        report = replace(
-            report,
-            commands=tuple(rerun_commands(broken, suite, out)),
-            needed=tuple(rerun_commands(by_amlb, suite, out)),
-        )
-    added = []
-    for built_task in built_tasks:
-        # AMLB's file is of what AMLB ran
-        added += [row for row in built_task.added if row["constraint"] != CONSTRAINT]
-    return BuiltReport(report=report, results=found.rows, added=pd.DataFrame(added))
+    # AMLB's file is of what AMLB ran
+    added = [
+        job
+        for built_task in built_tasks
+        for job in built_task.added
+        if job.constraint != CONSTRAINT
+    ]
+    return BuiltReport(report=report, results=found.rows, added=added)
 
 
 def _refuse_unfit_loss(suite: SuiteFiles, loss: Any) -> None:
@@ -271,80 +275,53 @@ def _find_jobs(
     found = read_jobs(suite, *results)
     if not len(given.jobs):
         return found
-    refuse_taken_names(given, found.table)
+    taken = sorted(set(given.jobs["framework"]) & set(found.table["framework"]))
+    if taken:
+        raise ConfigError(
+            f"--predictions {taken[0]}: the results have a framework of that name",
+            "write --predictions NAME=FILE with another name",
+        )
     table = pd.concat([found.table, given.jobs], ignore_index=True)
     return replace(found, table=table)
 
 
-def _task_inputs(
-    suite: SuiteFiles,
-    jobs: pd.DataFrame,
-    *,
-    needed: pd.DataFrame,
-    given: GivenPredictions,
-    colours: Mapping[str, ColourRole],
-    level: float,
-    points: int,
-    segments: Sequence[str],
-    swaps: bool,
-    refits: int,
-    loss: Any,
-) -> list[TaskInputs]:
-    certificates = read_certificates(suite)
-    task_of_job = jobs["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
-    inputs = []
-    for task in suite.tasks:
-        task_inputs = TaskInputs(
-            directory=str(suite.layout.root),
-            task=task,
-            jobs=jobs[task_of_job == task],
-            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
-            certificate=certificates.get(task),
-            colours=colours,
-            level=level,
-            points=points,
-            segments=tuple(segments),
-            swaps=swaps,
-            refits=refits,
-            loss=loss,
-            given={
-                key: table
-                for key, table in given.tables.items()
-                if suite.amlb_task(key[1]).task == task
-            },
-        )
-        inputs.append(task_inputs)
-    return inputs
-
-
-def _build_tasks(
-    inputs: Sequence[TaskInputs], workers: int, quiet: bool
-) -> list[BuiltTask]:
-    """Build each task's part in a process of its own; the order is that of the suite."""
+def build_in_order(
+    build: Callable[[Any], Any], inputs: Sequence[Any], workers: int, quiet: bool
+) -> list[Any]:
+    """Return what each task's inputs are made into, in a process of its own, in their order."""
     # A process without a task would cost its start alone.
-    most_workers = max(1, len(inputs))
-    workers = min(workers or available_cores(), most_workers)
-    work = [(task_inputs,) for task_inputs in inputs]
+    workers = min(workers or available_cores(), max(1, len(inputs)))
+    work = [(one,) for one in inputs]
     # Tasks finish in any order.
-    built: dict[int, BuiltTask] = {}
+    built: dict[int, Any] = {}
     with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, built_task in run_jobs(build_task_report, work, workers):
-            built[index] = built_task
+        for index, part in run_jobs(build, work, workers):
+            built[index] = part
             bar.update()
     return [built[index] for index in sorted(built)]
+
+
+def with_refusals(jobs: pd.DataFrame, built_tasks: Sequence[BuiltTask]) -> pd.DataFrame:
+    """Return the jobs with those whose predictions were read, and cannot be used."""
+    jobs = jobs.copy()
+    for built_task in built_tasks:
+        for index, why in built_task.refused.items():
+            jobs.loc[index, ["status", "reason"]] = "refused", why
+    return jobs
 
 
 def assemble_report(
     built_tasks: Sequence[BuiltTask],
     jobs: pd.DataFrame,
+    settings: TaskSettings,
     *,
     unit: Unit,
-    level: float,
     name: str,
     about: dict[str, str],
     caveats: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    colours: Mapping[str, ColourRole] | None = None,
+    sections: Sequence[ReportSection] = (),
+    **more: Any,
 ) -> SuiteReport:
     """Return the report on tasks whose frameworks are set against F.
 
@@ -353,72 +330,48 @@ def assemble_report(
     built_tasks : sequence of BuiltTask
     jobs : DataFrame
         With the columns :data:`amlb_ext.runner.jobs.JOB_COLUMNS`; ``refused`` is a status, too.
+    settings : TaskSettings
     unit : Unit
-    level : float
     name : str
         Of the suite.
     about : dict of str to str
         What the suite holds and was made with, by label.
     caveats, warnings : sequence of str
+    sections : sequence of ReportSection
         Beside those that all suites have.
-    colours : mapping of str to ColourRole, optional
-        Of the charts over all tasks; without it there are none.
+    **more
+        Further fields of :class:`~amlb_ext.report.model.SuiteReport`.
 
     Raises
     ------
     ConfigError
-        No task has a segment that was named.
+        No task has a segment that was named, or a loss that was named fits none.
     """
+    unfit = [built_task.unfit for built_task in built_tasks]
+    if unfit and unfit[0] is not None and all(unfit):
+        raise ConfigError(unfit[0].message, unfit[0].remedy)
     refuse_unknown_segments([built_task.lacking for built_task in built_tasks])
     tasks = [built_task.report for built_task in built_tasks]
     names = frameworks_in_order(jobs)
     compared = {name for task in tasks for name in task.contrasts["framework"]}
     ranks = _rank_frameworks(built_tasks, [n for n in names if n in compared])
-    overall = overall_table(tasks, ranks, level)
+    overall = overall_table(tasks, ranks, settings.level)
     # A suite can be looked at before anything is run on it.
     verdict: tuple[str, ...] = (NO_RESULTS,)
     shown_caveats: tuple[str, ...] = ()
     if len(jobs):
-        verdict = verdict_sentences(answer_matrix(tasks, overall, level), unit)
+        verdict = verdict_sentences(answer_matrix(tasks, overall, settings.level), unit)
         shown_caveats = (
             advice(unit),
             *caveats,
             *caveat_sentences(tasks, overall, ranks, unit),
         )
+    has_charts, level = settings.points > 0, settings.level
     charts: list[Chart | None] = []
-    if colours is not None:
-        charts = [overall_chart(overall, unit), trade_off_chart(tasks, colours)]
-    sections = _sections_over_tasks(
-        built_tasks, unit, level, charts=colours is not None
-    )
-    # "not run" is listed too: the reader sees what a verdict does not rest on.
-    unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
-    # An F that is another one makes all else moot.
-    alarms = [f"{task.shown_name}: {task.alarm}" for task in tasks if task.alarm]
-    return SuiteReport(
-        name=name,
-        question=f"Which framework really improves on the {unit.many} where today’s model F fails?",
-        unit=unit,
-        glossary=comparison_glossary(unit),
-        about=about,
-        verdict=(*baseline_alarm(tasks), *verdict),
-        warnings=(*alarms, *job_warnings(jobs), *warnings),
-        tasks=tuple(tasks),
-        sections=sections,
-        overall=overall,
-        ranks=ranks,
-        frameworks=framework_table(jobs, names),
-        jobs=unscored.reset_index(drop=True),
-        level=level,
-        caveats=shown_caveats,
-        charts=tuple(chart for chart in charts if chart is not None),
-    )
-
-
-def _sections_over_tasks(
-    built_tasks: Sequence[BuiltTask], unit: Unit, level: float, *, charts: bool
-) -> tuple[ReportSection, ...]:
-    """Return who wins against whom and what is left to gain, where F is the F that was run."""
+    if has_charts:
+        charts = [overall_chart(overall, unit)]
+        charts.append(trade_off_chart(tasks, settings.colours))
+    # who wins against whom and what is left to gain, where F is the F that was run
     judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
     for built_task in judged:
@@ -426,22 +379,36 @@ def _sections_over_tasks(
         if len(table):
             table = table[~table["framework"].map(is_control_framework)]
         contrasts.append(table)
-    sections = [
-        win_section(
-            contrasts,
-            [one.duels for one in judged],
-            unit,
-            level,
-            charts=charts,
-        ),
-        gain_section(
-            [record for one in judged for record in one.gains],
-            unit,
-            level,
-            charts=charts,
-        ),
+    duels = [one.duels for one in judged]
+    gains = [record for one in judged for record in one.gains]
+    over_tasks = [
+        win_section(contrasts, duels, unit, level, charts=has_charts),
+        gain_section(gains, unit, level, charts=has_charts),
     ]
-    return tuple(section for section in sections if section is not None)
+    # "not run" is listed too: the reader sees what a verdict does not rest on.
+    unscored = jobs.loc[jobs["status"] != "scored", list(JOBS_SHOWN)]
+    # An F that is another one makes all else moot.
+    alarms = [f"{task.shown_name}: {task.alarm}" for task in tasks if task.alarm]
+    question = f"Which framework really improves on the {unit.many} where today’s model F fails?"
+    return SuiteReport(
+        name=name,
+        question=more.pop("question", question),
+        unit=unit,
+        glossary=comparison_glossary(unit),
+        about=about,
+        verdict=(*baseline_alarm(tasks), *verdict),
+        warnings=(*alarms, *job_warnings(jobs), *warnings),
+        tasks=tuple(tasks),
+        sections=(*filter(None, over_tasks), *sections),
+        overall=overall,
+        ranks=ranks,
+        frameworks=framework_table(jobs, names),
+        jobs=unscored.reset_index(drop=True),
+        level=level,
+        caveats=shown_caveats,
+        charts=tuple(chart for chart in charts if chart is not None),
+        **more,
+    )
 
 
 def _unsure_sentences(

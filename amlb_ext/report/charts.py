@@ -7,6 +7,7 @@ of the target (5), ROC curves (7).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,14 @@ from sklearn.metrics import roc_curve
 from amlb_ext.core.display import format_number, format_percent
 from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.model import Chart, ChartSeries, ColourRole, TaskReport
+from amlb_ext.report.model import (
+    CandidateColour,
+    Chart,
+    ChartSeries,
+    ColourRole,
+    Origin,
+    TaskReport,
+)
 from amlb_ext.report.overall import WITHHELD
 from amlb_ext.report.predictions import TaskPredictions, has_prediction
 
@@ -29,12 +37,11 @@ LONGEST_BAR = 2.0
 _POINTS_ON_A_CURVE = 40
 #: Bins of a numeric target.
 _BINS = 20
-#: Colours of the candidates.
-_PALETTE: tuple[ColourRole, ...] = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+_PALETTE: tuple[ColourRole, ...] = get_args(CandidateColour)
 #: Half the width of a 95 % interval, in standard errors.
 _NORMAL_HALF_WIDTH = 1.96
-#: What the rows of each origin are called; an origin is a colour, too.
-ORIGINS: dict[ColourRole, str] = {
+#: What the rows of each origin are called.
+ORIGINS: dict[Origin, str] = {
     "good": "good rows",
     "bad": "bad rows",
     "ga": "augmented rows",
@@ -87,9 +94,7 @@ def contrast_chart(
         marks = interval_mark(
             framework,
             position,
-            point=row["difference"],
-            low=row["low"],
-            high=row["high"],
+            (row["difference"], row["low"], row["high"]),
             role=colours.get(framework, "ink"),
             text=f"{framework}: {row['difference']:.4g} ({row['verdict']})",
         )
@@ -102,9 +107,7 @@ def contrast_chart(
         marks = interval_mark(
             f"{unit.refits} of F (null)",
             len(rows),
-            point=middle,
-            low=middle - half_width,
-            high=middle + half_width,
+            (middle, middle - half_width, middle + half_width),
             role="null",
             text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
         )
@@ -120,7 +123,6 @@ def contrast_chart(
         about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
         "there is no interval.",
         x_label="mean loss minus F's",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(marks.name for marks in series),
         guides=("zero",),
@@ -130,14 +132,16 @@ def contrast_chart(
 def interval_mark(
     name: str,
     position: int,
+    estimate: tuple[float, float, float],
     *,
-    point: float,
-    low: float,
-    high: float,
     role: ColourRole,
     text: str = "",
 ) -> ChartSeries:
-    """Return one mark with its interval, on the row ``position`` of a chart by name."""
+    """Return a mark and its interval on the row ``position`` of a chart by name.
+
+    ``estimate`` is the point, and the low and the high limit.
+    """
+    point, low, high = estimate
     return ChartSeries(
         name=name,
         kind="intervals",
@@ -157,12 +161,28 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         return None
     # All AMLB tasks of a task have its labels.
     labels = next(iter(views.values())).labels
-    if labels:
-        series = _class_share_series(targets, labels)
-    else:
-        series = _histogram_series(targets)
+    # The same bins for all kinds of rows, or their shares could not be compared.
+    edges = np.arange(len(labels) + 1.0)
+    if not labels:
+        all_targets = np.concatenate(list(targets.values()))
+        edges = np.histogram_bin_edges(all_targets, bins=_BINS)
+    series = []
     counts = []
     for origin, y in targets.items():
+        # Shares, not counts: there are far fewer bad rows than good ones.
+        shares = np.histogram(y, edges)[0] / len(y)
+        texts = []
+        for label, share in zip(labels, shares, strict=False):
+            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
+        bars = ChartSeries(
+            name=ORIGINS[origin],
+            kind="bars",
+            x=edges[:-1] if labels else edges,
+            y=shares,
+            role=origin,
+            text=texts,
+        )
+        series.append(bars)
         counts.append(f"{len(y)} {ORIGINS[origin]}")
     place = "class" if labels else "bin"
     return Chart(
@@ -171,22 +191,22 @@ def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None
         about=f"Share of each kind of row per {place}; {', '.join(counts)}.",
         x_label="class" if labels else "target",
         y_label="share of rows",
-        series=series,
+        series=tuple(series),
         x_categories=labels,
     )
 
 
 def _targets_by_origin(
     views: Mapping[str, TaskPredictions],
-) -> dict[ColourRole, np.ndarray]:
+) -> dict[Origin, np.ndarray]:
     """Return the targets of the rows of each origin, from the first AMLB task that has any."""
     # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
-    origins_by_suffix: dict[str, tuple[ColourRole, ...]] = {
+    origins_by_suffix: dict[str, tuple[Origin, ...]] = {
         "full": ("good", "bad"),
         "ga": ("ga",),
         "": ("ga", "synthetic"),
     }
-    targets: dict[ColourRole, np.ndarray] = {}
+    targets: dict[Origin, np.ndarray] = {}
     for suffix, origins in origins_by_suffix.items():
         if suffix not in views:
             continue
@@ -198,56 +218,11 @@ def _targets_by_origin(
     return targets
 
 
-def _class_share_series(
-    targets: Mapping[ColourRole, np.ndarray], labels: Sequence[str]
-) -> tuple[ChartSeries, ...]:
-    positions = np.arange(len(labels), dtype=float)
-    series = []
-    for origin, y in targets.items():
-        counts = np.bincount(y.astype(int), minlength=len(labels))
-        # Shares, not counts: there are far fewer bad rows than good ones.
-        shares = counts / len(y)
-        texts = []
-        for label, share in zip(labels, shares, strict=True):
-            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
-        bars = ChartSeries(
-            name=ORIGINS[origin],
-            kind="bars",
-            x=positions,
-            y=shares,
-            role=origin,
-            text=texts,
-        )
-        series.append(bars)
-    return tuple(series)
-
-
-def _histogram_series(
-    targets: Mapping[ColourRole, np.ndarray],
-) -> tuple[ChartSeries, ...]:
-    # The same bins for all kinds of rows, or their shares could not be compared.
-    all_targets = np.concatenate(list(targets.values()))
-    edges = np.histogram_bin_edges(all_targets, bins=_BINS)
-    series = []
-    for origin, y in targets.items():
-        counts, _ = np.histogram(y, edges)
-        bars = ChartSeries(
-            name=ORIGINS[origin],
-            kind="bars",
-            x=edges,
-            y=counts / len(y),
-            role=origin,
-        )
-        series.append(bars)
-    return tuple(series)
-
-
 def truth_chart(
-    *,
-    key: str,
-    title: str,
+    task: str,
     predictions: TaskPredictions,
     order: Sequence[str],
+    *,
     colours: Mapping[str, ColourRole],
     most: int,
 ) -> Chart | None:
@@ -255,8 +230,9 @@ def truth_chart(
 
     Parameters
     ----------
-    key, title : str
+    task : str
     predictions : TaskPredictions
+        Of real rows.
     order : sequence of str
         Candidates, the best first.
     colours : mapping of str to ColourRole
@@ -264,7 +240,7 @@ def truth_chart(
         Points per model; the rows are thinned evenly along the truth.
     """
     entrants = _best_entrants(predictions, order, 2)
-    if predictions.labels or not entrants:
+    if not entrants:
         return None
     # Thinned along the truth: rows with rare, extreme targets stay.
     shown = np.argsort(predictions.y, kind="stable")
@@ -283,32 +259,28 @@ def truth_chart(
         )
         series.append(points)
     return Chart(
-        key=key,
-        title=title,
+        key=f"{task}-truth",
+        title="Prediction against truth, real rows",
         about="Each point is a row; on the diagonal the prediction is right.",
         x_label="truth",
         y_label="prediction",
         series=tuple(series),
         guides=("diagonal",),
-        square=True,
     )
 
 
 def roc_chart(
-    *,
-    key: str,
-    title: str,
+    task: str,
     predictions: TaskPredictions,
-    weights: np.ndarray | None,
     order: Sequence[str],
+    *,
     colours: Mapping[str, ColourRole],
+    weights: np.ndarray | None,
 ) -> Chart | None:
     """Return ROC curves of F and the best candidates; one class against the rest, averaged.
 
     With more than two classes the curve is the micro average: every (row, class) is one case.
     """
-    if not predictions.labels:
-        return None
     series = []
     for name, f in _best_entrants(predictions, order, MOST_LINES).items():
         shown = has_prediction(f)
@@ -330,15 +302,17 @@ def roc_chart(
     classes = "every class against the rest, together"
     if len(predictions.labels) == 2:
         classes = "the last class"
+    title = "ROC on the failure region (real rows, weighted)"
+    if weights is None:
+        title = "ROC on all real rows, each counting alike"
     return Chart(
-        key=key,
+        key=f"{task}-roc-region",
         title=title,
         about=f"ROC curves for {classes}; nearer to the upper left corner is better.",
         x_label="false positive rate",
         y_label="true positive rate",
         series=tuple(series),
         guides=("diagonal",),
-        square=True,
     )
 
 
@@ -400,6 +374,8 @@ def slice_chart(
     loss : str
         What is averaged.
     """
+    if not len(slice_losses):
+        return None
     # F alone would say again what the table of slices says.
     names = list(dict.fromkeys(slice_losses["framework"]))[: MOST_LINES + 1]
     if len(names) < 2:
@@ -433,7 +409,6 @@ def slice_chart(
         "the other half. A slice is shown because F fails there in that half too, which "
         "favours the others a little: this describes, it does not rank.",
         x_label=f"mean {loss}",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(slices),
     )
@@ -557,7 +532,6 @@ def overall_chart(overall: pd.DataFrame, unit: Unit) -> Chart | None:
         title="Mean change of F's loss, over tasks",
         about=f"{about} Means are geometric; bars are intervals over tasks.",
         x_label="change of F's loss, in %",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(names),
         guides=("zero",),

@@ -8,20 +8,22 @@ being chosen by F's errors flatters every other model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.report.duels import duels_on_all_units, left_to_gain
+from amlb_ext.core.rng import random_stream
+from amlb_ext.core.unit import F
 from amlb_ext.report.losses import TaskLosses, measure_losses
 from amlb_ext.report.predictions import (
     TaskPredictions,
     region_weights,
     row_clusters,
 )
+from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
@@ -61,9 +63,9 @@ class TaskComparison:
     losses : DataFrame of shape (n, frameworks)
         What was compared, before errors are capped.
     duels : DataFrame
-        Every two candidates on all units, see :func:`amlb_ext.report.duels.duels_on_all_units`.
+        Every two candidates on all units, see :func:`duels_on_all_units`.
     gains : list of dict
-        What is left to gain, see :func:`amlb_ext.report.duels.left_to_gain`.
+        What is left to gain, see :func:`left_to_gain`.
     is_weighted : bool
         Whether comparisons on all rows of the task use P(F fails | x). Each comparison decides for
         its own rows whether they are used, see the column ``weighted``.
@@ -172,7 +174,22 @@ def compare_frameworks(
     no_claim, no_gain = alarm, ""
     if not alarm:
         no_claim, no_gain = reasons_for_no_claim(task, certificate)
-    judged = _judge_task(full, losses, refits, level, no_claim or no_gain)
+    place, no_region = region_weights(full), no_claim or no_gain
+    if losses.loss.is_of_pairs:
+        place, no_region = None, OF_PAIRS
+    judged = Judged(
+        compared=ComparedUnits(
+            loss_f=losses.f,
+            weights=place,
+            clusters=row_clusters(full.rows),
+            refits=refits,
+            level=level,
+            cap=losses.cap,
+            span=losses.span,
+        ),
+        is_bad=(full.rows["origin"] == "bad").to_numpy(),
+        no_claim=no_region,
+    )
     comparison = compare_units(
         task,
         judged,
@@ -295,32 +312,6 @@ def compare_units(
         is_weighted=whole_task.is_weighted,
         weighting=_weighting_text(whole_task),
         no_claim=judged.no_claim,
-    )
-
-
-def _judge_task(
-    full: TaskPredictions,
-    losses: TaskLosses,
-    refits: pd.DataFrame | None,
-    level: float,
-    no_claim: str,
-) -> Judged:
-    """Return the rows of the untouched test folds, as F was judged on them."""
-    place = region_weights(full)
-    if losses.loss.is_of_pairs:
-        place, no_claim = None, OF_PAIRS
-    return Judged(
-        compared=ComparedUnits(
-            loss_f=losses.f,
-            weights=place,
-            clusters=row_clusters(full.rows),
-            refits=refits,
-            level=level,
-            cap=losses.cap,
-            span=losses.span,
-        ),
-        is_bad=(full.rows["origin"] == "bad").to_numpy(),
-        no_claim=no_claim,
     )
 
 
@@ -479,3 +470,106 @@ def _withhold_verdicts(
         table.loc[rows, "verdict"] = "no claim"
         table.loc[rows, "reason"] = no_claim
     return table
+
+
+def duels_on_all_units(
+    losses: pd.DataFrame,
+    units: ComparedUnits,
+    *,
+    scored: pd.DataFrame,
+    names: Sequence[str],
+) -> pd.DataFrame:
+    """Return every two frameworks compared on all units, which count alike.
+
+    Parameters
+    ----------
+    losses, scored : DataFrame of shape (n, frameworks)
+    units : ComparedUnits
+    names : sequence of str
+        Of candidates.
+
+    Returns
+    -------
+    DataFrame
+        See :func:`amlb_ext.stats.pairwise.compare_pairs`, with ``loss`` and ``loss_other``, the
+        mean losses on the units that both are scored on, capped.
+
+    Examples
+    --------
+    >>> losses = pd.DataFrame({"a": np.linspace(0, 1, 100), "b": np.linspace(0.2, 1.1, 100)})
+    >>> units = ComparedUnits(loss_f=np.ones(100))
+    >>> table = duels_on_all_units(losses, units, scored=losses.notna(), names=["a", "b"])
+    >>> table[["framework", "other", "verdict", "loss", "loss_other"]].values.tolist()
+    [['a', 'b', 'better', 0.5, 0.65]]
+    """
+    own, is_scored = losses[list(names)], scored[list(names)]
+    table = compare_pairs(own, units.alike(), scored=is_scored)
+    counted = pd.DataFrame(units.cap.apply(own), columns=own.columns, index=own.index)
+    means = []
+    for first, second in zip(table["framework"], table["other"], strict=True):
+        both = is_scored[first] & is_scored[second]
+        means.append(counted.loc[both, [first, second]].mean().to_numpy())
+    shape = np.reshape(means, (-1, 2))
+    return table.assign(loss=shape[:, 0], loss_other=shape[:, 1])
+
+
+def left_to_gain(
+    task: str, losses: pd.DataFrame, units: ComparedUnits, level: float
+) -> list[dict[str, Any]]:
+    """Return what the best of the candidates saves of F's loss, on all units and where F fails.
+
+    Parameters
+    ----------
+    task : str
+    losses : DataFrame of shape (n, candidates)
+        Of those with whole results, capped.
+    units : ComparedUnits
+        Capped.
+    level : float
+
+    Returns
+    -------
+    list of dict
+        Rows of the table of what is left to gain; none without a candidate, or where F loses
+        nothing.
+
+    Examples
+    --------
+    >>> loss_f = np.linspace(0.5, 1, 200)
+    >>> losses = pd.DataFrame({"half": loss_f / 2, "worse": 2 * loss_f})
+    >>> [record] = left_to_gain("t", losses, ComparedUnits(loss_f=loss_f), 0.95)
+    >>> record["best"], round(record["low"], 2), round(record["high"], 2)
+    ('half', 0.5, 0.5)
+    """
+    n = len(units.loss_f)
+    clusters = np.arange(n) if units.clusters is None else units.clusters
+    weights = {"all rows": np.ones(n)}
+    if units.weighting.effective_size >= SMALLEST_EFFECTIVE_SIZE:
+        weights["region"] = np.asarray(units.weights, dtype=float)
+    records = []
+    for where, counted in weights.items():
+        if losses.empty or not (counted * units.loss_f).sum() > 0:
+            continue
+        found = best_saving(
+            losses.to_numpy(dtype=float),
+            units.loss_f,
+            counted,
+            clusters,
+            random_stream(0, task, "report", "left to gain", where),
+            level,
+        )
+        best, share = next(iter(found.chosen.items()))
+        records.append(
+            {
+                "task": task,
+                "where": where,
+                "rows": n,
+                "saved": found.point,
+                "low": found.low,
+                "high": found.high,
+                "best": F if best < 0 else str(losses.columns[best]),
+                "chosen": share,
+                "reason": found.reason,
+            }
+        )
+    return records

@@ -1,32 +1,89 @@
 """What a report tells of a task beside its verdicts: where F fails, and what a swap does.
 
 Of rows and windows alike. Nothing of this ranks frameworks: bad units were chosen by F's errors.
+Who loses where F is replaced is judged as in :func:`hardsynth.compare`, on the units that are
+compared; a framework about which nothing may be said there is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import format_percent
+from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
+from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.compare import TaskComparison, best_first
-from amlb_ext.report.model import BuiltTask, TaskReport
-from amlb_ext.report.swaps import segments_of_task, swap_sections
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.core.unit import Unit
+from amlb_ext.report.charts import contrast_chart, slice_chart
+from amlb_ext.report.compare import (
+    TaskComparison,
+    best_first,
+    is_control_framework,
+)
+from amlb_ext.report.losses import predicted_by_f
+from amlb_ext.report.model import (
+    BuiltTask,
+    Chart,
+    ColourRole,
+    ReportSection,
+    TaskReport,
+)
+from amlb_ext.report.predictions import TaskPredictions
+from amlb_ext.report.tables import percent_range
+from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
+from amlb_ext.swap.harm import LEVEL
+from amlb_ext.swap.segments import Segment, read_segments
+from amlb_ext.units.judged import Judged
 from amlb_ext.units.slices import losses_on_slices, search_and_judge
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings:
+    """What all tasks of a report have in common.
+
+    Attributes
+    ----------
+    colours : mapping of str to ColourRole
+        Colours of the frameworks.
+    level : float
+    points : int
+        Most points of a chart, and of series most windows that are drawn; 0 for no charts.
+    segments : sequence of str
+        Columns and conditions, see :mod:`amlb_ext.swap.segments`.
+    loss : optional
+        What is compared, see :func:`amlb_ext.core.losses.read_loss`, the suite's own by default; of
+        series a WindowLoss.
+    swaps : bool
+        Whether to tell who loses where F is replaced.
+    refits : int
+        How often F is fitted again in each fold, for a verdict on harm; 0 for none.
+    """
+
+    colours: Mapping[str, ColourRole]
+    level: float
+    points: int
+    segments: Sequence[str]
+    loss: Any
+    swaps: bool = True
+    refits: int = 0
 
 
 def describe_task(
     task: str,
     comparison: TaskComparison,
     units: SwapRows,
-    sides: Mapping[str, Side],
+    settings: TaskSettings,
     *,
     columns: Sequence[Column],
-    segments: Sequence[str],
+    loss: str,
+    metric: str,
+    predicted: Callable[[str], Predicted] | None = None,
     segment_table: pd.DataFrame | None = None,
     seed: int = 0,
 ) -> BuiltTask:
@@ -40,12 +97,13 @@ def describe_task(
     comparison : TaskComparison
     units : SwapRows
         The units that are compared, with their features.
-    sides : mapping of str to Side
-        Frameworks of which something may be said on all units.
+    settings : TaskSettings
     columns : sequence of Column
         Of the features.
-    segments : sequence of str
-        Columns and conditions that a user names.
+    loss, metric : str
+        What is compared, and the metric that goes with it.
+    predicted : callable, optional
+        From a framework to what it predicts of the units.
     segment_table : DataFrame of n rows, optional
         What segments are of; the features when omitted.
     seed : int
@@ -80,14 +138,31 @@ def describe_task(
             cap=compared.cap,
         )
     found, lacking = segments_of_task(
-        segments, units.table if segment_table is None else segment_table
+        settings.segments, units.table if segment_table is None else segment_table
     )
+    sides = {
+        name: Side(
+            losses=comparison.losses[name].to_numpy(),
+            predicted=None if predicted is None else predicted(name),
+        )
+        for name in (judged_frameworks(contrasts) if settings.swaps else ())
+    }
     swap = judge_swaps(units, sides, segments=found, seed=seed)
+    charts: list[Chart | None] = []
+    if settings.points:
+        charts = [
+            contrast_chart(
+                f"{task}-contrasts", contrasts, settings.colours, judged.unit
+            ),
+            slice_chart(f"{task}-slices", slice_losses, settings.colours, loss=loss),
+        ]
     return BuiltTask(
         report=TaskReport(
             name=task,
             title=task,
             unit=judged.unit,
+            loss=loss,
+            metric=metric,
             capping=compared.cap.sentence(compared.span),
             weighting=comparison.weighting,
             weighted=comparison.is_weighted,
@@ -97,6 +172,7 @@ def describe_task(
             pairs=comparison.pairs,
             slices=slices.table,
             slice_losses=slice_losses,
+            charts=tuple(chart for chart in charts if chart is not None),
             notes=tuple(
                 f"{error.message}, so it is not judged here"
                 for error in lacking.values()
@@ -110,3 +186,267 @@ def describe_task(
         duels=comparison.duels,
         gains=comparison.gains,
     )
+
+
+def segments_of_task(
+    given: Sequence[str], table: pd.DataFrame
+) -> tuple[list[Segment], dict[str, HardsynthError]]:
+    """Return the segments that a task has, and why it lacks the others.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Columns and conditions, see :func:`amlb_ext.swap.segments.read_segments`.
+    table : DataFrame of n units
+
+    Returns
+    -------
+    list of Segment
+        Each name once.
+    dict of str to HardsynthError
+        By what was given.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [20, 30, 40, 50]})
+    >>> found, lacking = segments_of_task(["age < 25", "size"], table)
+    >>> [segment.name for segment in found], list(lacking)
+    (['age < 25'], ['size'])
+    """
+    found: dict[str, Segment] = {}
+    lacking: dict[str, HardsynthError] = {}
+    for text in given:
+        try:
+            named = read_segments(text, table)
+        except (ConfigError, DataError) as error:
+            lacking[text] = error
+            continue
+        found |= {segment.name: segment for segment in named}
+    return list(found.values()), lacking
+
+
+def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> None:
+    """Raise ``ConfigError`` for a segment that no task has; given is what each of them lacks."""
+    if not lacking:
+        return
+    for text, error in lacking[0].items():
+        if all(text in of_task for of_task in lacking):
+            raise ConfigError(f"{error.message}, in no task of the suite", error.remedy)
+
+
+def swap_rows(
+    full: TaskPredictions,
+    judged: Judged,
+    features: pd.DataFrame,
+    loss: Loss,
+    refits: tuple[Side, ...] = (),
+    no_refits: str = "",
+) -> SwapRows:
+    """Return the untouched test rows of a task, with F's own predictions of them.
+
+    Parameters
+    ----------
+    full : TaskPredictions
+    judged : Judged
+    features : DataFrame of n rows
+        In the order of ``full.rows``.
+    loss : Loss
+        What is compared.
+    refits : tuple of Side
+        See :func:`amlb_ext.report.refits.fit_baseline_again`. Those that a suite keeps are none:
+        they saw a part of F's training rows alone.
+    no_refits : str
+        Why there are none.
+    """
+    return SwapRows(
+        judged=judged,
+        table=features,
+        f=Side(losses=judged.compared.loss_f, predicted=predicted_by_f(full)),
+        loss=loss,
+        refits=refits,
+        no_refits=no_refits,
+    )
+
+
+def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:
+    """Return the candidates of which something may be said on all units; others stand with why.
+
+    Parameters
+    ----------
+    contrasts : DataFrame
+        See :class:`amlb_ext.report.model.TaskReport`.
+    """
+    if not len(contrasts):
+        return []
+    overall = contrasts[contrasts["where"] == "all rows"]
+    may_be_judged = ~overall["verdict"].isin(["incomplete", "no claim"])
+    names = [str(name) for name in overall.loc[may_be_judged, "framework"]]
+    return [name for name in names if not is_control_framework(name)]
+
+
+def swap_sections(
+    task: str, answer: SwapAnswer, judged: Judged
+) -> tuple[ReportSection, ...]:
+    """Return what a report shows of replacing F by each framework.
+
+    Parameters
+    ----------
+    task : str
+    answer : SwapAnswer
+    judged : Judged
+
+    Returns
+    -------
+    tuple of ReportSection
+        ``harm`` and ``segments``, each only where there is something in it.
+    """
+    sections = []
+    if answer.swaps:
+        sections.append(_harm_section(task, answer, judged))
+    if len(answer.segments):
+        sections.append(_segment_section(task, answer, judged))
+    return tuple(sections)
+
+
+def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
+    level = judged.compared.level
+    flips = {}
+    if len(answer.flips):
+        over_all = answer.flips[answer.flips["segment"] == "all rows"]
+        flips = {row["model"]: row for row in over_all.to_dict("records")}
+    records = []
+    for name, swap in answer.swaps.items():
+        records.append(
+            {
+                "task": task,
+                "framework": name,
+                **_harm_record(swap, level, flips.get(name, {})),
+            }
+        )
+    table = pd.DataFrame(records)
+    many = judged.unit.many
+    about = (
+        f"The fifth of {many} where a framework is foreseen to lose, and the one where it is "
+        f"foreseen to gain: change in percent of F’s mean loss over all {many} ({level:.0%} "
+        f"interval). No fifth of the {many} that two conditions on {judged.unit.features} name is "
+        "worse by more than the bound."
+    )
+    if (table["verdict"] == "no verdict").all():
+        why = next(iter(answer.swaps.values())).no_refits
+        about += (
+            " There is no verdict on harm: a model that is fitted again loses somewhere, too, and "
+            f"F was not fitted again ({why})."
+        )
+    else:
+        about += (
+            f" Harm is a worst fifth that is worse than F, and than that of F fitted again "
+            f"({format_percent(records[0]['refits'], sign=True)} on average)."
+        )
+    lines = []
+    for row in records:
+        said = "" if row["verdict"] == "no verdict" else f"{row['verdict']}; "
+        lines.append(
+            f"{row['framework']} in place of F: {said}worst fifth {_change_text(row, 'worst')}, "
+            f"best fifth {format_percent(row['best_fifth'], sign=True)}"
+        )
+    return ReportSection(
+        key="harm",
+        title="Who loses where F is replaced",
+        about=about,
+        table=table,
+        shown=_shown_harm(table),
+        lines=tuple(lines),
+    )
+
+
+def _harm_record(swap: Swap, level: float, flips: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of one framework; shares are of F's mean loss over all units."""
+    record: dict[str, Any] = {
+        "verdict": swap.verdict,
+        "rows": swap.n,
+        "loss_f": swap.base,
+    }
+    for fifth in ("worst", "best"):
+        shares = swap.shares(swap.harm.groups[f"{fifth} fifth"], level)
+        names = (f"{fifth}_fifth", f"{fifth}_low", f"{fifth}_high")
+        record |= dict(zip(names, shares, strict=True))
+    # words for rows that are not shown to lose would be words for chance
+    words = swap.words if swap.harm.p <= LEVEL else None
+    return record | {
+        "refits": swap.share(swap.harm.by_refits),
+        "p": swap.harm.p,
+        "p_refits": swap.harm.p_refits,
+        "bound": swap.share(swap.bound),
+        "negative_flips": flips.get("negative", np.nan),
+        "positive_flips": flips.get("positive", np.nan),
+        "p_flips": flips.get("p", np.nan),
+        "where": "" if words is None else words.text,
+        "proposal": "" if swap.remedy is None else swap.remedy.formula(swap.name),
+    }
+
+
+def _change_text(row: Mapping[str, Any], fifth: str) -> str:
+    """Return a change with its interval in percent: ``+48 % (30 to 65)``."""
+    value = format_percent(row[f"{fifth}_fifth"], sign=True)
+    return f"{value} ({percent_range(row[f'{fifth}_low'], row[f'{fifth}_high'])})"
+
+
+def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table as readers see it: intervals beside their values, no empty column."""
+    records = table.to_dict("records")
+    shown = pd.DataFrame({"framework": table["framework"]})
+    if (table["verdict"] != "no verdict").any():
+        shown["verdict"] = table["verdict"]
+    for fifth in ("worst", "best"):
+        shown[f"{fifth} fifth"] = [_change_text(row, fifth) for row in records]
+    shown["bound"] = [format_percent(value, sign=True) for value in table["bound"]]
+    if table["negative_flips"].notna().any():
+        shown["right to wrong"] = table["negative_flips"]
+        shown["wrong to right"] = table["positive_flips"]
+    if table["where"].any():
+        shown["mostly where"] = table["where"]
+    if table["proposal"].any():
+        shown["proposal"] = table["proposal"]
+    return shown
+
+
+def _segment_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
+    table = answer.segments.rename(columns={"model": "framework"})
+    table.insert(0, "task", task)
+    if len(answer.flips):
+        flips = answer.flips.rename(
+            columns={
+                "model": "framework",
+                "negative": "negative_flips",
+                "positive": "positive_flips",
+            }
+        )
+        counted = ["segment", "framework", "negative_flips", "positive_flips"]
+        table = table.merge(flips[counted], how="left")
+    return ReportSection(
+        key="segments",
+        title="Segments that you named",
+        about=(
+            "Change of the mean loss where a framework replaces F, in percent of F’s mean loss "
+            "there; the intervals of a framework hold together."
+        ),
+        table=table,
+        shown=_shown_segments(table, judged.unit),
+    )
+
+
+def _shown_segments(table: pd.DataFrame, unit: Unit) -> pd.DataFrame:
+    shown = table[["segment", "framework"]].copy()
+    shown[unit.many] = table["rows"]
+    loss_f = table["loss_f"].where(table["loss_f"] > 0)
+    shares = table[["difference", "low", "high"]].div(loss_f, axis=0)
+    shown["change"] = [
+        f"{format_percent(row['difference'], sign=True)} "
+        f"({percent_range(row['low'], row['high'])})"
+        for row in shares.to_dict("records")
+    ]
+    shown["verdict"] = table["verdict"]
+    if "negative_flips" in table:
+        shown["right to wrong"] = table["negative_flips"]
+        shown["wrong to right"] = table["positive_flips"]
+    return shown

@@ -172,21 +172,6 @@ def find_predictions(
     return of_amlb, found
 
 
-def refuse_taken_names(given: GivenPredictions, jobs: pd.DataFrame) -> None:
-    """Raise where a name of predictions is that of a framework that AMLB ran.
-
-    Raises
-    ------
-    ConfigError
-    """
-    taken = sorted(set(given.jobs["framework"]) & set(jobs["framework"]))
-    if taken:
-        raise ConfigError(
-            f"--predictions {taken[0]}: the results have a framework of that name",
-            "write --predictions NAME=FILE with another name",
-        )
-
-
 def _read_file(suite: SuiteFiles, path: Path) -> dict[tuple[str, int], pd.DataFrame]:
     """Return the predictions of a file by AMLB task and fold."""
     check_predictions_file(path)
@@ -216,22 +201,14 @@ def _read_file(suite: SuiteFiles, path: Path) -> dict[tuple[str, int], pd.DataFr
         _check_folds(suite, name, of_task["fold"], path.name)
         for fold in range(len(suite.amlb_task(name).folds)):
             of_fold = of_task[of_task["fold"] == fold]
-            place = f"fold {fold} of {name}"
-            rows = _in_order(
-                of_fold,
-                suite.amlb_task(name).test_rows[fold],
-                file=path.name,
-                place=place,
-            )
-            _, test_file = suite.pair(name, fold)
             coding = suite.coding(name)
-            tables[name, fold] = _as_amlb_writes(
-                rows,
-                coding,
-                truth=read_target(test_file, coding),
-                file=path.name,
-                place=place,
+            given = _GivenFold(
+                file=path.name, place=f"fold {fold} of {name}", coding=coding
             )
+            rows = given.in_order(of_fold, suite.amlb_task(name).test_rows[fold])
+            _, test_file = suite.pair(name, fold)
+            truth = read_target(test_file, coding)
+            tables[name, fold] = given.as_amlb_writes(rows, truth)
     return tables
 
 
@@ -285,151 +262,137 @@ def _check_folds(suite: SuiteFiles, task: str, folds: pd.Series, file: str) -> N
             )
 
 
-def _in_order(
-    rows: pd.DataFrame, n_rows: int, *, file: str, place: str
-) -> pd.DataFrame:
-    """Return the rows of a fold in the order of its test file."""
-    numbers = rows["row"]
-    is_outside = ~numbers.between(0, n_rows - 1)
-    if is_outside.any():
-        raise ModelError(
-            f"{file} has row {numbers[is_outside].iloc[0]} of {place}, whose test file has "
-            f"{n_rows} rows",
-            f"rows are numbered 0 to {n_rows - 1} in the order of the test file",
-        )
-    is_repeated = numbers.duplicated()
-    if is_repeated.any():
-        raise ModelError(
-            f"{file} has row {numbers[is_repeated].iloc[0]} of {place} twice",
-            "give one prediction for each row",
-        )
-    missing = np.setdiff1d(np.arange(n_rows), numbers)
-    if len(missing):
-        raise ModelError(
-            f"{file} lacks row {missing[0]} of {place}, "
-            f"{format_count(len(missing), 'row')} in all",
-            f"give a prediction for each of its {n_rows} rows",
-        )
-    return rows.sort_values("row").reset_index(drop=True)
+@dataclass(frozen=True, kw_only=True)
+class _GivenFold:
+    """What a file predicts of the test rows of a fold; errors name ``file`` and ``place``."""
 
+    file: str
+    place: str
+    coding: Coding
 
-def _as_amlb_writes(
-    rows: pd.DataFrame,
-    coding: Coding,
-    *,
-    truth: pd.Series,
-    file: str,
-    place: str,
-) -> pd.DataFrame:
-    """Return the predictions of a fold in the form in which AMLB writes them."""
-    given_truth = truth
-    if TRUTH_COLUMN in rows:
-        given_truth = _label_texts(rows[TRUTH_COLUMN], coding)
-    # a column of another task's classes is empty here
-    values = rows.drop(columns=[*KEY_COLUMNS, TRUTH_COLUMN], errors="ignore")
-    values = values.dropna(axis="columns", how="all")
-    if coding.written_labels:
-        table = _class_predictions(values, coding, file=file, place=place)
-    else:
-        numbers = values.apply(pd.to_numeric, errors="coerce")
-        f = _interpret(numbers, (), file=file, place=place)
-        table = pd.DataFrame({"predictions": f})
-        given_truth = pd.to_numeric(given_truth, errors="coerce").astype(float)
-    table[TRUTH_COLUMN] = given_truth
-    try:
-        join_predictions(table, table[[]], truth)
-    except RunError as error:
-        raise ModelError(
-            f"{file}, {place}: {error.message}",
-            "these predictions are of other rows: predict the test files of this suite",
-        ) from None
-    return table
-
-
-def _class_predictions(
-    values: pd.DataFrame, coding: Coding, *, file: str, place: str
-) -> pd.DataFrame:
-    """Return probabilities under the written labels, and the label that is named."""
-    labels = coding.written_labels
-    named = values.get(PREDICTION_COLUMN)
-    columns = {class_column(label): label for label in labels}
-    values = values.drop(columns=[PREDICTION_COLUMN], errors="ignore")
-    if named is not None and not len(values.columns):
-        # a model that names labels and gives no probabilities
-        return _named_labels(named, labels, coding, file=file, place=place)
-    given: Any = values.rename(columns=columns)
-    is_there = [column in values for column in columns]
-    if all(is_there):
-        # as an array: a class may be called score, which means something else in a file
-        given = values[list(columns)].to_numpy()
-    elif any(is_there):
-        given = given.drop(columns="score", errors="ignore")
-    f = _interpret(given, labels, file=file, place=place)
-    table = pd.DataFrame(f, columns=list(labels))
-    if named is None:
-        most_probable = f.argmax(axis=1)
-        table["predictions"] = [labels[code] for code in most_probable]
-        return table
-    texts = _named_labels(named, labels, coding, file=file, place=place)
-    return table.assign(predictions=texts["predictions"])
-
-
-def _named_labels(
-    named: pd.Series,
-    labels: Sequence[str],
-    coding: Coding,
-    *,
-    file: str,
-    place: str,
-) -> pd.DataFrame:
-    """Return the labels that are named, as the test file writes them, in a table of their own."""
-    texts = _label_texts(named, coding)
-    is_unknown = ~texts.isin(labels)
-    if is_unknown.any():
-        row = int(np.flatnonzero(is_unknown)[0])
-        raise ModelError(
-            f"{file}, row {row} of {place}: {str(named.iloc[row])!r} is no class of the task",
-            f"the classes are {list_names(labels)}",
-        )
-    return pd.DataFrame({"predictions": texts.to_numpy()})
-
-
-def _label_texts(values: pd.Series, coding: Coding) -> pd.Series:
-    """Return values as text, as the test file has them: ``1`` where a label was read as 1.0."""
-    texts = values.astype(str)
-    labels = set(coding.written_labels)
-
-    def label_text(text: str) -> str:
-        whole = text.removesuffix(".0")
-        return whole if text not in labels and whole in labels else text
-
-    return texts.map(label_text)
-
-
-def _interpret(
-    given: Any, labels: Sequence[str], *, file: str, place: str
-) -> np.ndarray:
-    """Return predictions as :func:`interpret_predictions` reads them, naming the first bad row."""
-    try:
-        return interpret_predictions(given, Labels(labels), f"{file}, {place}").f
-    except ModelError as error:
-        # rows up to the first bad one are refused, rows before it are not
-        row = bisect_left(
-            range(len(given) - 1),
-            True,
-            key=lambda last: _is_refused(given, labels, slice(None, last + 1)),
-        )
-        # columns that lack are refused for every row, so the row is none to name
-        if row == 0 and _is_refused(given, labels, slice(len(given) - 1, None)):
-            raise error
-        try:
-            one_row = given[row : row + 1]
-            interpret_predictions(
-                one_row, Labels(labels), f"{file}, row {row} of {place},"
+    def in_order(self, rows: pd.DataFrame, n_rows: int) -> pd.DataFrame:
+        """Return the rows of a fold in the order of its test file."""
+        numbers = rows["row"]
+        is_outside = ~numbers.between(0, n_rows - 1)
+        if is_outside.any():
+            raise ModelError(
+                f"{self.file} has row {numbers[is_outside].iloc[0]} of {self.place}, whose test "
+                f"file has {n_rows} rows",
+                f"rows are numbered 0 to {n_rows - 1} in the order of the test file",
             )
-        except ModelError as of_row:
-            raise of_row from None
-        raise
+        is_repeated = numbers.duplicated()
+        if is_repeated.any():
+            raise ModelError(
+                f"{self.file} has row {numbers[is_repeated].iloc[0]} of {self.place} twice",
+                "give one prediction for each row",
+            )
+        missing = np.setdiff1d(np.arange(n_rows), numbers)
+        if len(missing):
+            raise ModelError(
+                f"{self.file} lacks row {missing[0]} of {self.place}, "
+                f"{format_count(len(missing), 'row')} in all",
+                f"give a prediction for each of its {n_rows} rows",
+            )
+        return rows.sort_values("row").reset_index(drop=True)
+
+    def as_amlb_writes(self, rows: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
+        """Return the predictions of a fold in the form in which AMLB writes them."""
+        given_truth = truth
+        if TRUTH_COLUMN in rows:
+            given_truth = self._label_texts(rows[TRUTH_COLUMN])
+        # a column of another task's classes is empty here
+        values = rows.drop(columns=[*KEY_COLUMNS, TRUTH_COLUMN], errors="ignore")
+        values = values.dropna(axis="columns", how="all")
+        if self.coding.written_labels:
+            table = self._class_predictions(values)
+        else:
+            numbers = values.apply(pd.to_numeric, errors="coerce")
+            f = self._interpret(numbers, ())
+            table = pd.DataFrame({"predictions": f})
+            given_truth = pd.to_numeric(given_truth, errors="coerce").astype(float)
+        table[TRUTH_COLUMN] = given_truth
+        try:
+            join_predictions(table, table[[]], truth)
+        except RunError as error:
+            raise ModelError(
+                f"{self.file}, {self.place}: {error.message}",
+                "these predictions are of other rows: predict the test files of this suite",
+            ) from None
+        return table
+
+    def _class_predictions(self, values: pd.DataFrame) -> pd.DataFrame:
+        """Return probabilities under the written labels, and the label that is named."""
+        labels = self.coding.written_labels
+        named = values.get(PREDICTION_COLUMN)
+        columns = {class_column(label): label for label in labels}
+        values = values.drop(columns=[PREDICTION_COLUMN], errors="ignore")
+        if named is not None and not len(values.columns):
+            # a model that names labels and gives no probabilities
+            return self._named_labels(named)
+        given: Any = values.rename(columns=columns)
+        is_there = [column in values for column in columns]
+        if all(is_there):
+            # as an array: a class may be called score, which means something else in a file
+            given = values[list(columns)].to_numpy()
+        elif any(is_there):
+            given = given.drop(columns="score", errors="ignore")
+        f = self._interpret(given, labels)
+        table = pd.DataFrame(f, columns=list(labels))
+        if named is None:
+            most_probable = f.argmax(axis=1)
+            table["predictions"] = [labels[code] for code in most_probable]
+            return table
+        texts = self._named_labels(named)
+        return table.assign(predictions=texts["predictions"])
+
+    def _named_labels(self, named: pd.Series) -> pd.DataFrame:
+        """Return the labels that are named, as the test file writes them, in their own table."""
+        texts, labels = self._label_texts(named), self.coding.written_labels
+        is_unknown = ~texts.isin(labels)
+        if is_unknown.any():
+            row = int(np.flatnonzero(is_unknown)[0])
+            raise ModelError(
+                f"{self.file}, row {row} of {self.place}: {str(named.iloc[row])!r} is no class of "
+                "the task",
+                f"the classes are {list_names(labels)}",
+            )
+        return pd.DataFrame({"predictions": texts.to_numpy()})
+
+    def _label_texts(self, values: pd.Series) -> pd.Series:
+        """Return values as text, as the test file has them: ``1`` where a label was read as 1.0."""
+        texts = values.astype(str)
+        labels = set(self.coding.written_labels)
+
+        def label_text(text: str) -> str:
+            whole = text.removesuffix(".0")
+            return whole if text not in labels and whole in labels else text
+
+        return texts.map(label_text)
+
+    def _interpret(self, given: Any, labels: Sequence[str]) -> np.ndarray:
+        """Return what :func:`interpret_predictions` reads, naming the first bad row."""
+        try:
+            return interpret_predictions(
+                given, Labels(labels), f"{self.file}, {self.place}"
+            ).f
+        except ModelError as error:
+            # rows up to the first bad one are refused, rows before it are not
+            row = bisect_left(
+                range(len(given) - 1),
+                True,
+                key=lambda last: _is_refused(given, labels, slice(None, last + 1)),
+            )
+            # columns that lack are refused for every row, so the row is none to name
+            if row == 0 and _is_refused(given, labels, slice(len(given) - 1, None)):
+                raise error
+            try:
+                one_row = given[row : row + 1]
+                interpret_predictions(
+                    one_row, Labels(labels), f"{self.file}, row {row} of {self.place},"
+                )
+            except ModelError as of_row:
+                raise of_row from None
+            raise
 
 
 def _is_refused(given: Any, labels: Sequence[str], rows: slice) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import get_args
 from xml.etree import ElementTree as ET
-
-import numpy as np
 
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.model import Chart, ColourRole
@@ -33,99 +30,24 @@ _GROUP_OF_ONE = re.compile(r"<g>(<(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>)</
 _BETWEEN_TAGS = re.compile(r">\n\s*<")
 _TAG = re.compile(r"<[^>]+>")
 _LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
-#: Longest line of a category's name.
-_LONGEST_LINE = 32
 #: Longest title or description of a chart.
 _LONGEST_TEXT = 2000
 
 
-def axis_numbers(values: object) -> np.ndarray:
-    """Return a flat array of floats, NaN for what is too large for an axis.
-
-    Examples
-    --------
-    >>> axis_numbers([1, np.inf, -1e308])
-    array([ 1., nan, nan])
-    """
-    flat = np.asarray(values, dtype=float).ravel()
-    # Beyond this the span of an axis, and so the place of every mark, would overflow.
-    is_drawable = np.abs(flat) < 1e300
-    return np.where(is_drawable, flat, np.nan)
-
-
-def interval_bound(bound: np.ndarray | None, length: int) -> np.ndarray:
-    """Return one side of a series' intervals, NaN where there is none."""
-    if bound is None:
-        return np.full(length, np.nan)
-    return axis_numbers(bound)
-
-
-def legend_names(chart: Chart) -> list[str]:
-    """Return the names that a legend tells apart; none when the axis names the series.
-
-    Examples
-    --------
-    >>> from amlb_ext.report.model import ChartSeries
-    >>> spot = np.zeros(1)
-    >>> a, b = (ChartSeries(name, "intervals", spot, spot) for name in "ab")
-    >>> legend_names(Chart("k", "t", "", "x", "", (a, b)))
-    ['a', 'b']
-    >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
-    []
-    """
-    names = []
-    for series in chart.series:
-        if series.name and series.name not in chart.y_categories:
-            names.append(series.name)
-    # A single name has nothing to be told apart from; the title says what the chart shows.
-    return names if len(names) > 1 else []
-
-
-def rows_of_categories(chart: Chart) -> float:
-    """Return how many rows of marks a chart by name needs room for.
-
-    Series that stand side by side in a category need more than one row of it.
-    """
-    n_marks = sum(
-        1 if series.kind == "violin" else np.size(series.y) for series in chart.series
-    )
-    per_category = n_marks / max(1, len(chart.y_categories))
-    return len(chart.y_categories) * max(1.0, 0.6 * per_category)
-
-
-def wrap_category(name: str) -> list[str]:
-    """Return the name of a category in two lines at most, each as long as a name may be.
-
-    Examples
-    --------
-    >>> wrap_category("age > 60 and balance <= 0 and housing is yes")
-    ['age > 60 and balance <= 0 and', 'housing is yes']
-    """
-    lines = textwrap.wrap(shorten_text(name, 2 * _LONGEST_LINE - 4), _LONGEST_LINE)
-    return lines or [""]
-
-
 def inline_svg(
-    drawn: str,
-    *,
-    key: str,
-    title: str,
-    about: str,
-    told: Mapping[str, Sequence[str]] | None = None,
+    drawn: str, chart: Chart, told: Mapping[str, Sequence[str]] | None = None
 ) -> str:
     """Return what matplotlib drew as an ``<svg>`` element for a page.
 
-    Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of ``key``; the
-    font is the page's; nothing refers to anything outside.
+    Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of the chart's key;
+    the font is the page's; nothing refers to anything outside.
 
     Parameters
     ----------
     drawn : str
         A whole SVG file.
-    key : str
-        Unique in the page.
-    title, about : str
-        Read out to those who cannot see the picture.
+    chart : Chart
+        Its title and description are read out to those who cannot see the picture.
     told : mapping of str to sequence of str, optional
         What each mark of an artist is called where the pointer rests on it, by the artist's gid.
 
@@ -139,7 +61,7 @@ def inline_svg(
     ...     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
     ...     '<path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
     ... )
-    >>> text = inline_svg(drawn, key="key", title="Title", about="A < B")
+    >>> text = inline_svg(drawn, Chart("key", "Title", "A < B"))
     >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
     '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
      d="M 0 1.23" style="fill:var(--c-ink)" /></svg>'
@@ -150,7 +72,7 @@ def inline_svg(
     for group in tree.iter(f"{_SVG}g"):
         _style_marks_together(group)
     # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
-    prefix = f"s{hashlib.sha256(key.encode()).hexdigest()[:6]}"
+    prefix = f"s{hashlib.sha256(chart.key.encode()).hexdigest()[:6]}"
     tree.attrib = {
         "class": "drawing",
         "role": "img",
@@ -158,8 +80,8 @@ def inline_svg(
         "aria-labelledby": "t d",
     }
     # Screen readers take the title from the first child only.
-    tree.insert(0, _text_node("title", title, id="t"))
-    tree.insert(1, _text_node("desc", about, id="d"))
+    tree.insert(0, _text_node("title", chart.title, id="t"))
+    tree.insert(1, _text_node("desc", chart.about, id="d"))
     ET.register_namespace("", _SVG.strip("{}"))
     ET.register_namespace("xlink", _XLINK)
     text = ET.tostring(tree, encoding="unicode")

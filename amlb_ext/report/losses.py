@@ -142,61 +142,56 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
             f"{full.name}",
             "compare by loss zero_one or a cost matrix, or give probabilities",
         )
+    is_own = loss is None
     if loss is None:
-        return _own_losses(full, tuple(notes))
-    own = full.own()
-    if own is None:
-        raise SuiteError(
-            f"the suite keeps no predictions of F on {full.name}, so its {loss.title} is not known",
-            "leave the loss out, or generate the suite again",
-        )
-    f = loss(as_predicted(full, own, own.argmax(axis=1) if is_class else None))
+        loss = _loss_of_suite(full)
+        f, title, span = full.rows["loss"].to_numpy(dtype=float), loss.title, full.span
+    else:
+        own = predicted_by_f(full)
+        if own is None:
+            raise SuiteError(
+                f"the suite keeps no predictions of F on {full.name}, so its {loss.title} is not "
+                "known",
+                "leave the loss out, or generate the suite again",
+            )
+        # errors are in the target's own unit already
+        f, title, span = loss(own), loss.text("the target"), np.ones(len(full))
     columns = {}
+    # sorted, so that tables do not depend on the order in which folders were read
     for name in sorted(full.f):
-        losses = np.full(len(full), np.nan)
         rows = full.scored(name)
-        losses[rows] = loss(
-            as_predicted(full, full.f[name], full.chosen.get(name), rows=rows)
-        )
-        columns[name] = losses
-    is_squared = loss.name == "squared"
+        said = as_predicted(full, full.f[name], full.chosen.get(name), rows=rows)
+        columns[name] = np.full(len(full), np.nan)
+        columns[name][rows] = full.loss(name)[rows] if is_own else loss(said)
+    is_squared = loss.name in ("squared", "scaled squared")
     return TaskLosses(
         loss=loss,
-        title=loss.text("the target"),
+        title=title,
         f=f,
         by_framework=_snapped(pd.DataFrame(columns, index=full.rows.index), f),
         cap=_squared_cap(full, f) if is_squared else NO_CAP,
-        # errors are in the target's own unit already
-        span=np.ones(len(full)) if is_squared else None,
-        is_own=False,
+        span=span if is_squared else None,
+        is_own=is_own,
         notes=tuple(notes),
     )
 
 
-def _own_losses(full: TaskPredictions, notes: tuple[str, ...]) -> TaskLosses:
-    """Return the losses by which the suite was made."""
-    f = full.rows["loss"].to_numpy(dtype=float)
-    is_class = full.kind is not Kind.REGRESSION
-    title = "Brier loss" if is_class else "squared error of the scaled target"
-    loss = Loss(
-        name="brier" if is_class else "scaled squared",
-        title=title,
-        formula="sum over classes of (f_c - 1[y = c])^2"
-        if is_class
-        else "((f - y) / range of the training targets)^2",
-        basis="probabilities" if is_class else "numbers",
+def _loss_of_suite(full: TaskPredictions) -> Loss:
+    """Return the loss by which the suite was made."""
+    if full.kind is Kind.REGRESSION:
+        return Loss(
+            name="scaled squared",
+            title="squared error of the scaled target",
+            formula="((f - y) / range of the training targets)^2",
+            basis="numbers",
+            of_rows=lambda predicted: full.loss_of(predicted.f),
+        )
+    return Loss(
+        name="brier",
+        title="Brier loss",
+        formula="sum over classes of (f_c - 1[y = c])^2",
+        basis="probabilities",
         of_rows=lambda predicted: full.loss_of(predicted.f),
-    )
-    # sorted, so that tables do not depend on the order in which folders were read
-    columns = {name: full.loss(name) for name in sorted(full.f)}
-    return TaskLosses(
-        loss=loss,
-        title=title,
-        f=f,
-        by_framework=_snapped(pd.DataFrame(columns, index=full.rows.index), f),
-        cap=NO_CAP if is_class else _squared_cap(full, f),
-        span=None if is_class else full.span,
-        notes=notes,
     )
 
 

@@ -15,29 +15,18 @@ import pandas as pd
 
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import Unit
+from amlb_ext.report.amlb_csv import ScoredJob
 from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.swap.answer import SwapAnswer
 from amlb_ext.validity import Certificate
 
-#: Named colours; the page maps each to a light and a dark one. ``c0`` ... ``c7`` are frameworks.
-ColourRole = Literal[
-    "ink",
-    "good",
-    "bad",
-    "ga",
-    "synthetic",
-    "f",
-    "null",
-    "c0",
-    "c1",
-    "c2",
-    "c3",
-    "c4",
-    "c5",
-    "c6",
-    "c7",
-]
+#: What a row comes from, and its colour.
+Origin = Literal["good", "bad", "ga", "synthetic"]
+#: Colours of the candidates.
+CandidateColour = Literal["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
+#: Named colours; the page maps each to a light and a dark one.
+ColourRole = Literal["ink", Origin, "f", "null", CandidateColour]
 #: Lines that help to read a chart: ``zero`` is vertical at x = 0, ``level`` horizontal at y = 0;
 #: on ``break-even`` x + y = 0.
 ChartGuide = Literal["zero", "level", "diagonal", "break-even"]
@@ -96,8 +85,7 @@ class Chart:
         Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
         ``y_categories`` is at the top.
     guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
-    square : bool
-        Whether one unit is equally long on both axes.
+        With a diagonal one unit is equally long on both axes.
     drawn : str
         The still picture as SVG, where it is drawn already.
     """
@@ -105,13 +93,12 @@ class Chart:
     key: str
     title: str
     about: str
-    x_label: str
-    y_label: str
-    series: tuple[ChartSeries, ...]
+    x_label: str = ""
+    y_label: str = ""
+    series: tuple[ChartSeries, ...] = ()
     x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()
-    square: bool = False
     drawn: str = ""
 
 
@@ -378,10 +365,10 @@ class BuiltTask:
         What is left to gain.
     refused : dict of int to str
         Predictions that could not be used, by index in the table of jobs.
-    added : list of dict
+    added : list of ScoredJob
         Scores per fold for AMLB's ``results.csv``.
-    unfit : str
-        Why the loss that a user named does not fit the task; empty where it does.
+    unfit : HardsynthError or None
+        Why the loss that a user named does not fit the task.
     """
 
     report: TaskReport
@@ -391,8 +378,8 @@ class BuiltTask:
     duels: pd.DataFrame
     gains: Sequence[dict[str, Any]]
     refused: dict[int, str] = field(default_factory=dict)
-    added: list[dict[str, Any]] = field(default_factory=list)
-    unfit: str = ""
+    added: list[ScoredJob] = field(default_factory=list)
+    unfit: HardsynthError | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,10 +475,10 @@ class BuiltReport:
     report : SuiteReport
     results : DataFrame
         AMLB's own rows; empty where its file is not written again.
-    added : DataFrame
+    added : list of ScoredJob
         Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
     """
 
     report: SuiteReport
     results: pd.DataFrame = field(default_factory=pd.DataFrame)
-    added: pd.DataFrame = field(default_factory=pd.DataFrame)
+    added: list[ScoredJob] = field(default_factory=list)

@@ -19,17 +19,10 @@ from amlb_ext.stats.weighted_mean import (
     weighted_mean_interval,
 )
 
+#: Verdicts that were given, on the first two questions.
+JUDGED = ("better", "worse", "undecided")
 #: What is counted of each question.
-_COUNTED = (
-    "better",
-    "worse",
-    "undecided",
-    "withheld",
-    "better_family",
-    "relative",
-    "low",
-    "high",
-)
+_COUNTED = (*JUDGED, "withheld", "better_family", "relative", "low", "high")
 #: Where each question is asked, and what stands before its columns.
 PREFIXES = {"all rows": "overall_", "region": ""}
 COLUMNS = (
@@ -40,8 +33,6 @@ COLUMNS = (
     "larger",
     "mean_rank",
 )
-#: Verdicts that were given, on the first two questions.
-JUDGED = ("better", "worse", "undecided")
 #: Stands for "no claim" where F fails and there is a figure with its interval all the same.
 DESCRIBED = "described"
 #: Verdicts of contrasts that are not judged.
@@ -349,10 +340,11 @@ def answer_matrix(
         own = contrasts[contrasts["task"] == task.name]
         everywhere = _answers(own[own["where"] == "all rows"])
         region = _answers(own[own["where"] == "region"])
-        cells = {}
-        for name in means:
-            if name in everywhere and name in region:
-                cells[name] = MatrixCell(overall=everywhere[name], region=region[name])
+        cells = {
+            name: MatrixCell(overall=everywhere[name], region=region[name])
+            for name in means
+            if name in everywhere and name in region
+        }
         rows.append(MatrixRow(task=task, cells=cells))
     rows.sort(key=_winners_first)
     return AnswerMatrix(frameworks=tuple(means), rows=tuple(rows), means=means)

@@ -18,20 +18,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
+from amlb_ext.comparison.page import template_environment
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.display import (
-    format_cell,
-    format_count,
-    format_decimals,
-    format_interval,
-    format_number,
-    format_p_value,
-    format_percent,
-    is_known,
-)
+from amlb_ext.core.display import format_cell, format_count
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.version import __version__
@@ -209,24 +201,10 @@ def _relative_address(directory: Path, path: str) -> str:
 @lru_cache(maxsize=1)
 def page_environment() -> Environment:
     """Return the environment of the templates in ``resources/report``."""
-    environment = Environment(
-        loader=FileSystemLoader(asset_path("resources", "report")),
-        autoescape=True,
-        # A name that a template has wrong is an error, not an empty place on the page.
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_keep_percents_whole,
-    )
+    environment = template_environment("report", _keep_percents_whole)
     environment.filters.update(
         records=table_records,
-        number=format_number,
-        percent=format_percent,
-        p_value=format_p_value,
         cell=format_cell,
-        decimals=format_decimals,
-        estimate=format_interval,
-        known=is_known,
         count=format_count,
         metric=lambda metric: UNITS.get(metric, metric),
         name=name_element,

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.core.unit import F
+from amlb_ext.report.amlb_csv import ScoredJob
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -243,7 +243,7 @@ def fold_scores(
     task: str,
     parts: Mapping[str, ReportPart],
     jobs: Mapping[str, tuple[str, str]],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ScoredJob]:
     """Yield scores per fold, as :func:`amlb_ext.report.amlb_csv.amlb_rows` takes them.
 
     Parameters
@@ -265,15 +265,12 @@ def fold_scores(
             amlb_name, constraint = jobs[framework]
             for fold in np.unique(folds[scored.rows]):
                 of_fold = replace(scored, rows=scored.rows & (folds == fold))
-                scores = of_fold.scores(framework, f, leave_out=_NOT_PER_FOLD)
-                for metric, value in scores.items():
-                    yield {
-                        "amlb_task": task,
-                        "fold": int(fold),
-                        "framework": amlb_name,
-                        "constraint": constraint,
-                        "part": amlb_part,
-                        "type": predictions.kind.value,
-                        "metric": metric,
-                        "value": value,
-                    }
+                yield ScoredJob(
+                    source=task,
+                    part=amlb_part,
+                    framework=amlb_name,
+                    constraint=constraint,
+                    fold=int(fold),
+                    kind=predictions.kind.value,
+                    metrics=of_fold.scores(framework, f, leave_out=_NOT_PER_FOLD),
+                )

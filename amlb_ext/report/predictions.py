@@ -201,16 +201,9 @@ def read_task_predictions(
     folds = []
     for index, source_fold in enumerate(task.folds):
         folds.append(_read_fold(suite, name, index=index, source_fold=source_fold))
-    # Folds are stacked: fold k takes the rows from ends[k] to ends[k + 1].
     lengths = [len(fold.y) for fold in folds]
-    ends = np.cumsum([0, *lengths])
-    n_rows = int(ends[-1])
-    shape: tuple[int, ...] = (n_rows,)
-    if coding.labels:
-        shape = (n_rows, len(coding.labels))
-
-    f_by_framework: dict[str, np.ndarray] = {}
-    chosen_by_framework: dict[str, np.ndarray] = {}
+    f: dict[tuple[str, int], np.ndarray] = {}
+    chosen: dict[tuple[str, int], np.ndarray] = {}
     only_labels = set()
     refused = {}
     is_read = (jobs["amlb_task"] == name) & (jobs["status"] == "scored")
@@ -226,22 +219,16 @@ def read_task_predictions(
             written = given.get((framework, name, fold))
             if written is None:
                 written = read_job_predictions(suite, job)
-            f, chosen = _join_predictions(written, folds[fold], coding)
+            # Without columns of the provenance, for a class may have the name of one.
+            no_columns = folds[fold].rows[[]]
+            table = join_predictions(written, no_columns, folds[fold].target_text)
+            key = framework, fold
+            f[key], chosen[key] = parse_predictions(table, coding.written_labels)
         except RunError as error:
             refused[job_index] = str(error)
             continue
-        rows = slice(ends[fold], ends[fold + 1])
-        # NaN, and the code -1, in folds that a framework did not run on.
-        if framework not in f_by_framework:
-            f_by_framework[framework] = np.full(shape, np.nan)
-        f_by_framework[framework][rows] = f
-        if not coding.labels:
-            continue
-        if names_labels_alone(written.columns, coding.written_labels):
+        if coding.labels and names_labels_alone(table.columns, coding.written_labels):
             only_labels.add(framework)
-        if framework not in chosen_by_framework:
-            chosen_by_framework[framework] = np.full(n_rows, -1)
-        chosen_by_framework[framework][rows] = chosen
     predictions = TaskPredictions(
         name=name,
         suffix=task.suffix,
@@ -251,8 +238,10 @@ def read_task_predictions(
         y=np.concatenate([fold.y for fold in folds]),
         low=np.repeat([fold.low for fold in folds], lengths),
         span=np.repeat([fold.span for fold in folds], lengths),
-        f=f_by_framework,
-        chosen=chosen_by_framework,
+        f=stack_folds(f, dict(enumerate(lengths)), np.nan),
+        chosen=stack_folds(chosen, dict(enumerate(lengths)), -1)
+        if coding.labels
+        else {},
         only_labels=only_labels,
     )
     return predictions, refused
@@ -298,7 +287,7 @@ def _read_fold(
     rows.insert(0, "fold", source_fold)
     target_text = read_target(test_file, coding)
     if coding.labels:
-        codes = _label_codes(coding)
+        codes = {label: code for code, label in enumerate(coding.written_labels)}
         y = target_text.map(codes).to_numpy(dtype=np.int64)
         return _TestFold(rows=rows, target_text=target_text, y=y, low=0.0, span=1.0)
     training_targets = read_target(train_file, coding).to_numpy(dtype=float)
@@ -321,31 +310,37 @@ def read_target(path: Path, coding: Coding) -> pd.Series:
     return table[name]
 
 
-def _label_codes(coding: Coding) -> dict[str, int]:
-    """Return the code of each label as the files have it."""
-    return {label: code for code, label in enumerate(coding.written_labels)}
-
-
 def names_labels_alone(columns: Iterable[object], labels: Sequence[str]) -> bool:
     """Whether a table of predictions has no column for the probability of any class."""
     known = {normalize_text(label) for label in labels}
     return not known & {normalize_text(str(column)) for column in columns}
 
 
-def _join_predictions(
-    written: pd.DataFrame, fold: _TestFold, coding: Coding
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the predictions of a fold's rows, and the codes of the classes that are named.
+def stack_folds(
+    by_fold: Mapping[tuple[str, int], np.ndarray],
+    lengths: Mapping[int, int],
+    nothing: float,
+) -> dict[str, np.ndarray]:
+    """Return the values of each framework, one fold after another.
 
-    Raises
-    ------
-    RunError
-        Rows that are not the fold's, a prediction that is no number, or names no class.
+    Parameters
+    ----------
+    by_fold : mapping of (str, int) to ndarray
+        By framework and fold.
+    lengths : mapping of int to int
+        Rows of each fold, in their order.
+    nothing : float
+        Stands in folds that a framework did not run on.
     """
-    # Without columns of the provenance, for a class may have the name of one.
-    no_columns = fold.rows[[]]
-    table = join_predictions(written, no_columns, fold.target_text)
-    return parse_predictions(table, coding.written_labels)
+    ends = np.cumsum([0, *lengths.values()])
+    starts = dict(zip(lengths, ends[:-1], strict=True))
+    stacked: dict[str, np.ndarray] = {}
+    for (framework, fold), values in by_fold.items():
+        if framework not in stacked:
+            stacked[framework] = np.full((ends[-1], *values.shape[1:]), nothing)
+        first = starts[fold]
+        stacked[framework][first : first + lengths[fold]] = values
+    return stacked
 
 
 def parse_predictions(

@@ -23,7 +23,7 @@ from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.core.display import format_count, shorten_text
 from amlb_ext.report.inline import COLOUR
-from amlb_ext.report.model import NO_RANKS, FrameworkRanks
+from amlb_ext.report.model import NO_RANKS, Chart, FrameworkRanks
 from amlb_ext.report.still import INK, POINTS_PER_INCH, canvas, figure_to_svg
 from amlb_ext.stats.pairwise import nemenyi_p_values
 
@@ -186,12 +186,12 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
         depth = -axes.get_ylim()[0]
         figure.set_size_inches(width, 0.6 + 0.2 * depth)
         best = f"{names[0]} has the best mean rank, {mean.iloc[0]:.2f}."
-        return figure_to_svg(
-            figure,
+        chart = Chart(
             key=key,
             title="Mean ranks and critical differences",
             about=f"{best} {ranks.about}",
         )
+        return figure_to_svg(figure, chart)
 
 
 def _draw_bars(axes: Axes, mean: np.ndarray, p_values: np.ndarray) -> int:
@@ -234,10 +234,7 @@ def _draw_entrants(
 def draw_win_matrix(
     names: Sequence[str],
     counts: Mapping[tuple[str, str], tuple[int, int, int]],
-    *,
-    key: str,
-    title: str,
-    about: str,
+    chart: Chart,
 ) -> str:
     """Return a picture of who wins against whom: the more of one kind, the deeper the colour.
 
@@ -247,16 +244,15 @@ def draw_win_matrix(
         Of rows and columns.
     counts : mapping of (str, str) to (int, int, int)
         Tasks on which the first is better, on which it is worse, and all, by pair.
-    key : str
-        Unique in the page.
-    title, about : str
+    chart : Chart
+        How it is called, and what is read out.
 
     Returns
     -------
     str
     """
     short = [shorten_text(name, 20) for name in names]
-    with canvas(key):
+    with canvas(chart.key):
         side = 1.6 + 0.62 * len(names)
         figure = Figure((side + 0.4, side - 0.6), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
@@ -280,7 +276,7 @@ def draw_win_matrix(
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        return figure_to_svg(figure, key=key, title=title, about=about)
+        return figure_to_svg(figure, chart)
 
 
 def alike_runs(p_values: np.ndarray, alpha: float) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pandas as pd
 from amlb_ext.amlb.configuration import search_definition
 from amlb_ext.amlb.definition import sanitize_name
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.display import format_count, format_number
+from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import (
     ConfigError,
     HardsynthError,
@@ -26,20 +26,22 @@ from amlb_ext.core.errors import (
     SourceError,
     suggest_nearest,
 )
-from amlb_ext.core.parallel import available_cores, run_jobs
-from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW
 from amlb_ext.core.version import __version__
 from amlb_ext.report.build import (
     assemble_report,
+    build_in_order,
     check_level,
     frameworks_in_order,
     points_per_chart,
+    suite_overview,
+    with_refusals,
 )
 from amlb_ext.report.charts import framework_colours
-from amlb_ext.report.model import BuiltReport, BuiltTask, TaskReport
+from amlb_ext.report.described import TaskSettings
+from amlb_ext.report.model import BuiltReport, BuiltTask
 from amlb_ext.report.results_task import ResultInputs, build_result_task
-from amlb_ext.runner.jobs import JobTable, read_benchmark_jobs, runs_by_benchmark
+from amlb_ext.runner.jobs import read_benchmark_jobs, runs_by_benchmark
 from amlb_ext.runner.results import read_results
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.amlb_yaml import AmlbSource
@@ -143,54 +145,68 @@ def build_results_report(
             "name the definition that was run with --benchmark",
         )
     baseline = _find_baseline(baseline, jobs.table)
-    inputs = _task_inputs(
-        found,
-        jobs,
-        baseline,
+    others = sorted(set(jobs.table["framework"]) - {baseline}, key=str.lower)
+    if not others:
+        raise RunError(
+            f"the results have no framework but {baseline}",
+            "run another one and give its results, too",
+        )
+    colours = framework_colours(others)
+    tasks = [name for name in found.refs if name in set(jobs.table["amlb_task"])]
+    settings = TaskSettings(
+        colours=colours,
+        level=level,
+        points=points_per_chart(len(tasks)) if charts else 0,
         segments=segments,
         loss=loss,
-        level=level,
-        charts=charts,
     )
-    built_tasks, left_out = _build_tasks(inputs, workers, quiet)
+    ids = {}
+    if "id" in jobs.rows:
+        ids = jobs.rows.groupby("task")["id"].agg(set).to_dict()
+    inputs = []
+    for task in tasks:
+        matches = map(_TASK_ID.fullmatch, ids.get(task, ()))
+        task_inputs = ResultInputs(
+            name=task,
+            ref=found.refs[task],
+            task_ids=frozenset(match[2] for match in matches if match),
+            jobs=jobs.table[jobs.table["amlb_task"] == task],
+            baseline=baseline,
+            settings=settings,
+        )
+        inputs.append(task_inputs)
+    parts = build_in_order(_try_task, inputs, workers, quiet)
+    built_tasks = [part for part in parts if isinstance(part, BuiltTask)]
+    left_out = [part for part in parts if isinstance(part, str)]
     if not built_tasks:
         raise RunError(f"no task can be compared: {left_out[0]}")
-    if all(built_task.unfit for built_task in built_tasks):
-        raise ConfigError(built_tasks[0].unfit)
-    table = jobs.table.copy()
-    for built_task in built_tasks:
-        for index, why in built_task.refused.items():
-            table.loc[index, ["status", "reason"]] = "refused", why
-    others = sorted(set(table["framework"]) - {baseline}, key=str.lower)
-    colours = framework_colours(others)
-    without = [name for name in found.refs if name not in set(table["amlb_task"])]
+    without = [name for name in found.refs if name not in tasks]
     if without:
         counted = f"{len(without)} of {format_count(len(found.refs), 'task')}"
         left_out.append(
             f"{counted} of {found.name} have no result: {_list_few(without)}"
         )
+    counts = suite_overview(found.name, [part.report for part in built_tasks], ROW)
     report = assemble_report(
         built_tasks,
-        table,
+        with_refusals(jobs.table, built_tasks),
+        settings,
         unit=ROW,
-        level=level,
         name=found.name,
-        about=_overview(found.name, baseline, [task.report for task in built_tasks]),
+        about={
+            "Benchmark": found.name,
+            "Baseline F": baseline,
+            "Tasks": counts["Tasks"],
+            "Test rows": counts["Test rows"],
+            "hardsynth": __version__,
+        },
         caveats=[_NO_REFITS],
         warnings=[f"{text}." for text in left_out],
-        colours=colours if charts else None,
+        question=f"Which framework really improves on {baseline}, today’s model F, and where?",
+        notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
+        noun="benchmark",
     )
-    question = (
-        f"Which framework really improves on {baseline}, today’s model F, and where?"
-    )
-    return BuiltReport(
-        report=replace(
-            report,
-            question=question,
-            notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
-            noun="benchmark",
-        )
-    )
+    return BuiltReport(report=report)
 
 
 def _find_benchmark(
@@ -267,11 +283,7 @@ def _refs_by_name(
     spec: str, ids: Mapping[str, str], options: SourceConfig
 ) -> dict[str, TaskRef]:
     """Return the tasks of a definition by the names that AMLB has for them."""
-    by_id = {}
-    for task, text in ids.items():
-        match = _TASK_ID.fullmatch(str(text))
-        if match:
-            by_id[f"{match[1]}/t/{match[2]}"] = task
+    by_id = {_openml_task(text): task for task, text in ids.items()}
     if re.fullmatch(r"[\w.-]+", spec) and search_definition(spec, options) is None:
         known = AmlbSource().suggestions(options)
         raise SourceError(
@@ -289,14 +301,20 @@ def _refs_by_id(
     """Return the tasks of OpenML that results name, where their definition is not found."""
     refs = {}
     for task, text in ids.items():
-        match = _TASK_ID.fullmatch(str(text))
-        if match is None:
+        spec = _openml_task(text)
+        if not spec:
             raise SourceError(
                 f"no definition {name!r} is found, and {task} is no task of OpenML",
                 "give the definition that was run with --benchmark FILE",
             )
-        [refs[task]] = open_specs([f"{match[1]}/t/{match[2]}"], options)
+        [refs[task]] = open_specs([spec], options)
     return refs
+
+
+def _openml_task(text: object) -> str:
+    """Return the spec of the task of OpenML that AMLB's ``id`` names; empty for none."""
+    match = _TASK_ID.fullmatch(str(text))
+    return f"{match[1]}/t/{match[2]}" if match else ""
 
 
 def _find_baseline(given: str, jobs: pd.DataFrame) -> str:
@@ -316,87 +334,12 @@ def _find_baseline(given: str, jobs: pd.DataFrame) -> str:
     )
 
 
-def _task_inputs(
-    found: _Benchmark,
-    jobs: JobTable,
-    baseline: str,
-    *,
-    segments: Sequence[str],
-    loss: Any,
-    level: float,
-    charts: bool,
-) -> list[ResultInputs]:
-    others = set(jobs.table["framework"]) - {baseline}
-    if not others:
-        raise RunError(
-            f"the results have no framework but {baseline}",
-            "run another one and give its results, too",
-        )
-    colours = framework_colours(sorted(others, key=str.lower))
-    tasks = [name for name in found.refs if name in set(jobs.table["amlb_task"])]
-    ids = {}
-    if "id" in jobs.rows:
-        ids = jobs.rows.groupby("task")["id"].agg(set).to_dict()
-    inputs = []
-    for task in tasks:
-        own = jobs.table[jobs.table["amlb_task"] == task]
-        numbers = {
-            match[2]
-            for text in ids.get(task, ())
-            if (match := _TASK_ID.fullmatch(text))
-        }
-        inputs.append(
-            ResultInputs(
-                name=task,
-                ref=found.refs[task],
-                task_ids=frozenset(numbers),
-                jobs=own,
-                baseline=baseline,
-                colours=colours,
-                level=level,
-                points=points_per_chart(len(tasks)) if charts else 0,
-                segments=tuple(segments),
-                loss=loss,
-            )
-        )
-    return inputs
-
-
 def _try_task(inputs: ResultInputs) -> BuiltTask | str:
     """Return the task's part of the report, or why there is none."""
     try:
         return build_result_task(inputs)
     except HardsynthError as error:
         return f"{inputs.name} is left out: {error}"
-
-
-def _build_tasks(
-    inputs: Sequence[ResultInputs], workers: int, quiet: bool
-) -> tuple[list[BuiltTask], list[str]]:
-    """Build each task's part in a process of its own, in order; what cannot be built is told."""
-    workers = min(workers or available_cores(), len(inputs))
-    built: dict[int, BuiltTask | str] = {}
-    work = [(one,) for one in inputs]
-    with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, part in run_jobs(_try_task, work, workers):
-            built[index] = part
-            bar.update()
-    parts = [built[index] for index in sorted(built)]
-    tasks = [part for part in parts if isinstance(part, BuiltTask)]
-    return tasks, [part for part in parts if isinstance(part, str)]
-
-
-def _overview(name: str, baseline: str, tasks: Sequence[TaskReport]) -> dict[str, str]:
-    n_folds = sum(task.folds for task in tasks)
-    n_rows = sum(task.rows["full"] for task in tasks)
-    n_bad = sum(task.rows["bad"] for task in tasks)
-    return {
-        "Benchmark": name,
-        "Baseline F": baseline,
-        "Tasks": f"{len(tasks)}, {format_count(n_folds, 'fold')}",
-        "Test rows": f"{format_number(n_rows)}, of which {format_number(n_bad)} are bad for F",
-        "hardsynth": __version__,
-    }
 
 
 def _version_notes(rows: pd.DataFrame) -> list[str]:

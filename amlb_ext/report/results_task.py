@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,21 @@ from amlb_ext.core.task import Fold, Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
-from amlb_ext.report.compare import TaskComparison, compare_units
-from amlb_ext.report.described import describe_task
-from amlb_ext.report.losses import TaskLosses, measure_losses, read_report_loss
-from amlb_ext.report.model import BuiltTask, Chart, ColourRole
+from amlb_ext.report.compare import compare_units
+from amlb_ext.report.described import TaskSettings, describe_task, swap_rows
+from amlb_ext.report.losses import (
+    TaskLosses,
+    measure_losses,
+    predicted_by,
+    read_report_loss,
+)
+from amlb_ext.report.model import BuiltTask
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
     names_labels_alone,
     parse_predictions,
-)
-from amlb_ext.report.swaps import (
-    judged_frameworks,
-    swap_rows,
-    swap_sides,
+    stack_folds,
 )
 from amlb_ext.report.task import (
     draw_task_charts,
@@ -75,13 +77,7 @@ class ResultInputs:
         The rows of :func:`amlb_ext.runner.jobs.read_benchmark_jobs` that belong to the task.
     baseline : str
         The framework that is F.
-    colours : mapping of str to ColourRole
-    level : float
-    points : int
-        Most points of a chart; 0 for no charts.
-    segments : tuple of str
-    loss : optional
-        What is compared, see :func:`amlb_ext.report.losses.measure_losses`.
+    settings : TaskSettings
     """
 
     name: str
@@ -89,11 +85,7 @@ class ResultInputs:
     task_ids: frozenset[str]
     jobs: pd.DataFrame
     baseline: str
-    colours: Mapping[str, ColourRole]
-    level: float
-    points: int
-    segments: tuple[str, ...] = ()
-    loss: Any = None
+    settings: TaskSettings
 
 
 @dataclass(kw_only=True)
@@ -147,10 +139,63 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         raise RunError(
             f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
         )
-    read = _read_jobs(task, inputs)
-    judged = judge_predictions(task, read, inputs.baseline, inputs.level, inputs.loss)
-    comparison = _compare(task, judged, read, inputs)
-    return _describe(task, judged, comparison, read, inputs)
+    read, settings = _read_jobs(task, inputs), inputs.settings
+    found = judge_predictions(
+        task, read, inputs.baseline, settings.level, settings.loss
+    )
+    rows, full, judged = found.rows, found.full, found.judged
+    comparison = compare_units(
+        task.name,
+        judged,
+        found.measured.by_framework,
+        fold_of=full.rows["fold"].to_numpy(),
+        folds=len(read.folds),
+        incomplete=_incomplete_results(read, inputs),
+    )
+    features, notes = rows.task.features, list(found.notes)
+    built = describe_task(
+        task.name,
+        comparison,
+        swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
+        settings,
+        columns=rows.task.columns,
+        loss=found.measured.title,
+        metric=found.measured.metric,
+        predicted=partial(predicted_by, full),
+    )
+    views = {"full": full}
+    for name in sorted(full.f):
+        if task.labels:
+            notes += sure_notes(full.f[name][full.scored(name)], name)
+    if read.renamed:
+        notes.append(_RENAMED.format(", ".join(sorted(read.renamed))))
+    absent = inputs.jobs[~inputs.jobs["fold"].isin(read.folds)]
+    if len(absent):
+        numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
+        notes.append(f"without F's predictions, not compared: fold {numbers}")
+    incomplete = {
+        row["framework"]: row["reason"]
+        for row in comparison.contrasts.to_dict("records")
+        if row["verdict"] == "incomplete"
+    }
+    report = replace(
+        built.report,
+        kind=task.kind.value,
+        target=task.target_name,
+        labels=task.labels,
+        rows={"full": len(full), "bad": int(judged.is_bad.sum())},
+        folds=len(read.folds),
+        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
+        scores=score_parts(task.name, report_parts(views), settings.level),
+        charts=draw_task_charts(built.report, views, comparison, settings),
+        notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
+    )
+    return replace(
+        built,
+        report=report,
+        refused=read.refused,
+        unfit=_unfit_loss(task, settings.loss),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,14 +291,13 @@ def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
             framework, fold = str(job["framework"]), int(job["fold"])
             if framework != inputs.baseline and fold not in read.folds:
                 continue
+            key = framework, fold
             try:
                 table, is_renamed = _read_rows(task, job)
-                f, chosen = parse_predictions(table, task.labels)
+                read.f[key], read.chosen[key] = parse_predictions(table, task.labels)
             except RunError as error:
                 read.refused[index] = str(error)
                 continue
-            read.f[framework, fold] = f
-            read.chosen[framework, fold] = chosen
             if is_renamed:
                 read.renamed.add(framework)
             if task.labels and names_labels_alone(table.columns, task.labels):
@@ -301,22 +345,9 @@ def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
 def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
     """Return the test rows of the folds, one fold after another, with all predictions of them."""
     folds = [task.folds[fold] for fold in read.folds]
-    lengths = [len(fold.test) for fold in folds]
-    ends = np.cumsum([0, *lengths])
+    rows_of = {fold: len(task.folds[fold].test) for fold in read.folds}
+    lengths = list(rows_of.values())
     chosen_rows = np.concatenate([fold.test for fold in folds])
-    shape = (len(chosen_rows), len(task.labels)) if task.labels else (len(chosen_rows),)
-    f, chosen = {}, {}
-    for framework in dict.fromkeys(name for name, _ in read.f):
-        stacked, named = np.full(shape, np.nan), np.full(len(chosen_rows), -1)
-        for number, fold in enumerate(read.folds):
-            if (framework, fold) not in read.f:
-                continue
-            place = slice(ends[number], ends[number + 1])
-            stacked[place] = read.f[framework, fold]
-            if task.labels:
-                named[place] = read.chosen[framework, fold]
-        f[framework] = stacked
-        chosen[framework] = named
     low, span = _ranges(task, folds)
     return TaskPredictions(
         name=task.name,
@@ -334,8 +365,8 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
         y=_targets(task)[chosen_rows],
         low=np.repeat(low, lengths),
         span=np.repeat(span, lengths),
-        f=f,
-        chosen=chosen if task.labels else {},
+        f=stack_folds(read.f, rows_of, np.nan),
+        chosen=stack_folds(read.chosen, rows_of, -1) if task.labels else {},
         only_labels=read.only_labels,
     )
 
@@ -394,13 +425,8 @@ def _with_place(full: TaskPredictions, judged: Judged) -> TaskPredictions:
     return replace(full, rows=rows)
 
 
-def _compare(
-    task: Task,
-    judged: JudgedPredictions,
-    read: ReadPredictions,
-    inputs: ResultInputs,
-) -> TaskComparison:
-    """Compare all other frameworks with F."""
+def _incomplete_results(read: ReadPredictions, inputs: ResultInputs) -> dict[str, str]:
+    """Return why the results of other frameworks, or those of F, are not whole, by framework."""
     jobs = inputs.jobs
     of_folds = jobs[jobs["fold"].isin(read.folds)]
     incomplete = incomplete_texts(of_folds, read.refused, statuses=_WITHOUT)
@@ -412,89 +438,15 @@ def _compare(
         names = jobs.loc[~is_baseline, "framework"].unique()
         incomplete |= dict.fromkeys(names, without)
     incomplete.pop(inputs.baseline, None)
-    return compare_units(
-        task.name,
-        judged.judged,
-        judged.measured.by_framework,
-        fold_of=judged.full.rows["fold"].to_numpy(),
-        folds=len(read.folds),
-        incomplete=incomplete,
-    )
+    return incomplete
 
 
-def _describe(
-    task: Task,
-    found: JudgedPredictions,
-    comparison: TaskComparison,
-    read: ReadPredictions,
-    inputs: ResultInputs,
-) -> BuiltTask:
-    """Return the task's part of the report."""
-    rows, full, judged = found.rows, found.full, found.judged
-    features, notes = rows.task.features, list(found.notes)
-    candidates = judged_frameworks(comparison.contrasts)
-    built = describe_task(
-        task.name,
-        comparison,
-        swap_rows(full, judged, features, found.measured.loss, no_refits=NO_REFITS),
-        swap_sides(full, comparison.losses, candidates),
-        columns=rows.task.columns,
-        segments=inputs.segments,
-    )
-    views = {"full": full}
-    for name in sorted(full.f):
-        if task.labels:
-            notes += sure_notes(full.f[name][full.scored(name)], name)
-    if read.renamed:
-        notes.append(_RENAMED.format(", ".join(sorted(read.renamed))))
-    absent = inputs.jobs[~inputs.jobs["fold"].isin(read.folds)]
-    if len(absent):
-        numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
-        notes.append(f"without F's predictions, not compared: fold {numbers}")
-    charts: tuple[Chart, ...] = ()
-    if inputs.points:
-        charts = draw_task_charts(
-            task.name,
-            views,
-            comparison,
-            slice_losses=built.report.slice_losses,
-            loss=found.measured.title,
-            colours=inputs.colours,
-            points=inputs.points,
-        )
-    incomplete = {
-        row["framework"]: row["reason"]
-        for row in comparison.contrasts.to_dict("records")
-        if row["verdict"] == "incomplete"
-    }
-    report = replace(
-        built.report,
-        kind=task.kind.value,
-        target=task.target_name,
-        labels=task.labels,
-        rows={"full": len(full), "bad": int(judged.is_bad.sum())},
-        folds=len(read.folds),
-        loss=found.measured.title,
-        metric=found.measured.metric,
-        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
-        scores=score_parts(task.name, report_parts(views), inputs.level),
-        charts=charts,
-        notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
-    )
-    return replace(
-        built,
-        report=report,
-        refused=read.refused,
-        unfit=_unfit_text(task, inputs.loss),
-    )
-
-
-def _unfit_text(task: Task, loss: Any) -> str:
-    """Return why a loss that a user named does not fit the task; empty where it does."""
+def _unfit_loss(task: Task, loss: Any) -> ConfigError | None:
+    """Return why a loss that a user named does not fit the task; None where it does."""
     try:
         read_report_loss(
             loss, labels=task.labels, is_classification=task.kind.is_classification
         )
     except ConfigError as error:
-        return str(error)
-    return ""
+        return error
+    return None

@@ -31,20 +31,18 @@ from amlb_ext.report.build import (
     job_warnings,
 )
 from amlb_ext.report.charts import framework_colours, interval_mark
-from amlb_ext.report.coder_figures import (
-    cost_chart,
-    headline_table,
-    run_violins,
-    runs_chart,
-    submissions_section,
-)
-from amlb_ext.report.coder_runs import (
+from amlb_ext.report.coders import (
     CODER_COLUMNS,
     NOT_THE_MODELS,
     CoderRun,
     coder_columns,
     coder_sections,
+    cost_chart,
+    headline_table,
     read_coder_runs,
+    run_violins,
+    runs_chart,
+    submissions_section,
 )
 from amlb_ext.report.glossary import run_glossary
 from amlb_ext.report.model import (
@@ -254,19 +252,9 @@ def _score_table(
                 **coder_columns(coder_runs, test_rows[task]),
             }
         )
-    columns = (
-        "task",
-        "framework",
-        "runs",
-        "mean",
-        "low",
-        "high",
-        "sd",
-        "best",
-        "unscored",
-        *CODER_COLUMNS,
-    )
-    table = pd.DataFrame(lines, columns=list(columns))
+    columns = ["task", "framework", "runs", "mean", "low", "high"]
+    columns += ["sd", "best", "unscored", *CODER_COLUMNS]
+    table = pd.DataFrame(lines, columns=columns)
     # in the folder's order, not in that of the results
     order = {name: number for number, name in enumerate(test_rows)}
     table = table.sort_values("mean", ascending=False, kind="stable")
@@ -449,9 +437,7 @@ def _selected_chart(
         marks = interval_mark(
             name,
             position,
-            point=line["mean"],
-            low=line["low"],
-            high=line["high"],
+            (line["mean"], line["low"], line["high"]),
             role="f" if kinds[name] == "reference" else colours[name],
         )
         series.append(marks)
@@ -461,7 +447,6 @@ def _selected_chart(
         # the lines are sorted
         about=f"{scores['framework'].iloc[0]} has the highest mean. A point is a run.",
         x_label="accuracy, runs and their mean",
-        y_label="",
         series=tuple(series),
         y_categories=tuple(shown),
     )

@@ -20,8 +20,8 @@ from amlb_ext.comparison.forecasts import (
     SHOWN_LOSSES,
     judge_windows,
     known_loss,
-    swap_windows,
     window_notes,
+    windows_with_losses,
 )
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import ConfigError, DataError, RunError
@@ -30,14 +30,9 @@ from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
 from amlb_ext.report.build import assemble_report, check_level, suite_overview
-from amlb_ext.report.charts import (
-    MOST_LINES,
-    contrast_chart,
-    framework_colours,
-    slice_chart,
-)
-from amlb_ext.report.compare import TaskComparison, compare_units
-from amlb_ext.report.described import describe_task
+from amlb_ext.report.charts import MOST_LINES, framework_colours
+from amlb_ext.report.compare import compare_units
+from amlb_ext.report.described import TaskSettings, describe_task
 from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
@@ -45,12 +40,10 @@ from amlb_ext.report.model import (
     ChartSeries,
     ColourRole,
     ReportSection,
+    TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
-from amlb_ext.report.swaps import (
-    judged_frameworks,
-)
 from amlb_ext.runner.results import (
     find_predictions,
     find_running,
@@ -66,7 +59,7 @@ from amlb_ext.stats.window_losses import (
 )
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.series_manifest import GA, MAIN_KIND
-from amlb_ext.swap.answer import Side
+from amlb_ext.swap.answer import SwapRows
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.units.origins import Windows
@@ -144,52 +137,46 @@ def build_series_report(
     certificates = read_certificates(suite)
     # many tables share what the page may weigh
     worst = min(_WORST, max(1, _ALL_WORST // len(suite.tables))) if charts else 0
+    settings = TaskSettings(
+        colours=colours, level=level, points=worst, segments=segments, loss=compared
+    )
     built_tasks = []
     jobs = []
-    unfit = []
     for table in suite.tables:
         # of the made windows or, where there are none, of all
         named = [amlb_name(table.name, kind) for kind in (GA, MAIN_KIND)]
         own = [certificates[name] for name in named if name in certificates]
-        certificate = own[0] if own else None
-        judged = _judge_table(table, entrants, level, certificate, compared)
-        jobs += judged.jobs
-        unfit += [judged.unfit] if judged.unfit else []
-        made = score_made_windows(suite, table, entrants, level)
-        built_tasks.append(
-            _build_task(
-                judged,
-                made,
-                colours=colours,
-                worst=worst,
-                level=level,
-                segments=segments,
-                seed=suite.manifest.seed,
-            )
+        built_task, own_jobs = _build_table(
+            table,
+            entrants,
+            settings,
+            certificate=own[0] if own else None,
+            made=score_made_windows(suite, table, entrants, level),
+            seed=suite.manifest.seed,
         )
-    if len(unfit) == len(suite.tables):
-        raise ConfigError(unfit[0].message, unfit[0].remedy)
+        built_tasks.append(built_task)
+        jobs += own_jobs
     root = shlex.quote(str(suite.layout.root))
     all_jobs = job_table(jobs)
     broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
+    commands = []
+    for framework in dict.fromkeys(broken["framework"]):
+        if entrants[framework].runs:
+            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
     report = assemble_report(
         built_tasks,
         all_jobs,
+        settings,
         unit=WINDOW,
-        level=level,
         name=suite.name,
         about=suite_overview(suite.name, [task.report for task in built_tasks], WINDOW)
         | {
             "Seed": str(suite.manifest.seed),
             "hardsynth": suite.manifest.version,
         },
-        colours=colours if charts else None,
+        commands=tuple(commands),
     )
-    commands = []
-    for framework in dict.fromkeys(broken["framework"]):
-        if entrants[framework].runs:
-            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
-    return BuiltReport(report=replace(report, commands=tuple(commands)))
+    return BuiltReport(report=report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,9 +207,34 @@ class _Entrant:
         return answers
 
     def answer(self, task: str, windows: Windows, name: str) -> Forecasts | str:
-        """Return what AMLB's run of a task forecasts, or why it cannot be used."""
+        """Return a framework's forecasts in the windows' order, or why they cannot be used.
+
+        AMLB's rows are sorted by id and time, and ids are in the panel's order; their ranks show
+        items that a framework dropped.
+        """
         table = read_predictions(self.runs[task], task, 0)
-        return _read_answer(table, windows, f"{name} on {task}")
+        n, horizon = windows.future.shape
+        if "repeated_item_id" not in table.columns:
+            return "its predictions are not those of series"
+        ranks, counts = np.unique(table["repeated_item_id"], return_counts=True)
+        if len(ranks) < n or len(table) != n * horizon or (counts != horizon).any():
+            return f"it predicts {len(ranks)} of {n} series; AMLB takes the mean of those alone"
+        truth = table["truth"].to_numpy().reshape(n, horizon)
+        size = np.abs(windows.future).max(axis=1, keepdims=True)
+        if (np.abs(truth - windows.future) > _TRUTH_TOLERANCE * size).any():
+            raise RunError(
+                f"the predictions of {name} on {task} are of other data than the suite's",
+                "run it again on this suite",
+            )
+        mean = table["predictions"].to_numpy().reshape(n, horizon)
+        broken = ~np.isfinite(mean).all(axis=1)
+        if broken.any():
+            return f"it predicts NaN or infinity for {int(broken.sum())} of {n} series"
+        columns = [str(level) for level in LEVELS]
+        if not set(columns) <= set(table.columns):
+            return Forecasts(mean=mean)
+        quantiles = table[columns].to_numpy().reshape(n, horizon, len(columns))
+        return Forecasts(mean=mean, quantiles=quantiles)
 
 
 def _find_entrants(
@@ -260,56 +272,22 @@ def _find_entrants(
     return entrants
 
 
-@dataclass(frozen=True, kw_only=True)
-class _JudgedTable:
-    """A table of series, and what the forecasters do on it.
-
-    Attributes
-    ----------
-    table : ForecastTable
-    failing : FailingWindows
-        The windows, with F's forecasts.
-    rolled : dict of str to RolledForecasts
-        Of the candidates.
-    loss : WindowLoss
-        What is compared.
-    unfit : DataError or None
-        Why another loss, which was asked for, does not fit the table.
-    comparison : TaskComparison
-    certificate : Certificate or None
-    incomplete : dict of str to str
-        Forecasters that are not compared, and why.
-    jobs : list of dict
-        See :data:`amlb_ext.runner.jobs.JOB_COLUMNS`.
-    notes : tuple of str
-    """
-
-    table: ForecastTable
-    failing: FailingWindows
-    rolled: dict[str, RolledForecasts]
-    loss: WindowLoss
-    unfit: DataError | None
-    comparison: TaskComparison
-    certificate: Certificate | None
-    incomplete: dict[str, str]
-    jobs: list[dict[str, Any]]
-    notes: tuple[str, ...]
-
-
-def _judge_table(
+def _build_table(
     table: ForecastTable,
     entrants: Mapping[str, _Entrant],
-    level: float,
+    settings: TaskSettings,
+    *,
     certificate: Certificate | None,
-    loss: WindowLoss,
-) -> _JudgedTable:
-    """Read what was forecast of a table, and set the candidates against F."""
+    made: pd.DataFrame,
+    seed: int,
+) -> tuple[BuiltTask, list[dict[str, Any]]]:
+    """Set the candidates against F on a table; return its part of the report, and the jobs."""
     failing = table.read_failing_windows()
     if certificate is not None and certificate.no_region:
         # what the certificate does not find is claimed nowhere
         reason = failing.weighting.reason or certificate.no_region
         failing = replace(failing, weighting=RegionWeights(reason=reason))
-    failing, loss, unfit = _with_loss(failing, loss)
+    failing, loss, unfit = _with_loss(failing, settings.loss)
     rolled, own, incomplete = {}, [], {}
     jobs = []
     for name, entrant in entrants.items():
@@ -351,24 +329,58 @@ def _judge_table(
             incomplete[name] = error.message
     comparison = compare_units(
         table.name,
-        judge_windows(failing, twins, loss=loss, level=level),
+        judge_windows(failing, twins, loss=loss, level=settings.level),
         pd.DataFrame(losses, index=range(len(failing.items))),
         fold_of=failing.cutoffs,
         folds=len(failing.tests),
         incomplete=incomplete,
     )
-    return _JudgedTable(
-        table=table,
-        failing=failing,
-        rolled=others,
-        loss=loss,
-        unfit=unfit,
-        comparison=comparison,
-        certificate=certificate,
-        incomplete=incomplete,
-        jobs=jobs,
-        notes=(*notes, *window_notes(failing, others, len(twins), loss)),
+    n_made = {}
+    for task in table.tasks:
+        if task.kind in (GA, "synthetic"):
+            n_made[task.kind] = len(task.items)
+    known = failing.known_beforehand()
+    built = describe_task(
+        table.name,
+        comparison,
+        SwapRows.of_losses(
+            comparison.judged, known, no_refits="the suite keeps none of its fits"
+        ),
+        settings,
+        columns=[Column(feature, "numeric") for feature in known],
+        loss=loss.with_unit,
+        metric=loss.name,
+        segment_table=pd.concat([failing.table(), known], axis=1),
+        seed=seed,
     )
+    everyone = {F: failing.forecasts, **others}
+    sections = [_windows_section(built.report, failing, everyone, settings)]
+    if len(made):
+        section = ReportSection(
+            key="made",
+            title="Made windows",
+            about="Frameworks saw made pasts alone, F learnt from real ones. Only the "
+            "certificate “rank” may order models here.",
+            table=made,
+        )
+        sections.append(section)
+    report = replace(
+        built.report,
+        kind="forecasting",
+        target=str(table.entry.made.get("roles", {}).get("target", "")),
+        rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
+        folds=len(failing.tests),
+        certificate=certificate,
+        warnings=tuple(f"{name}: {why}." for name, why in incomplete.items()),
+        scores=_score_table(built.report, failing, everyone, settings.level),
+        notes=(
+            *built.report.notes,
+            *notes,
+            *window_notes(failing, others, len(twins), loss),
+        ),
+        sections=(*built.report.sections, *sections),
+    )
+    return replace(built, report=report, unfit=unfit), jobs
 
 
 def _with_loss(
@@ -412,83 +424,16 @@ def _jobs_of(
     return jobs
 
 
-def _build_task(
-    judged: _JudgedTable,
-    made: pd.DataFrame,
-    *,
-    colours: Mapping[str, ColourRole],
-    worst: int,
+def _score_table(
+    task: TaskReport,
+    failing: FailingWindows,
+    everyone: Mapping[str, RolledForecasts],
     level: float,
-    segments: Sequence[str],
-    seed: int,
-) -> BuiltTask:
-    """Return a table's part of the report, and what the whole report needs of it.
-
-    ``worst`` windows are drawn; with 0 there is no chart at all.
-    """
-    table, failing = judged.table, judged.failing
-    name = table.name
-    comparison = judged.comparison
-    contrasts = comparison.contrasts
-    n_made = {}
-    for task in table.tasks:
-        if task.kind in (GA, "synthetic"):
-            n_made[task.kind] = len(task.items)
-    known = failing.known_beforehand()
-    candidates = judged_frameworks(contrasts)
-    built = describe_task(
-        name,
-        comparison,
-        swap_windows(
-            comparison.judged, known, no_refits="the suite keeps none of its fits"
-        ),
-        {
-            framework: Side(losses=comparison.losses[framework].to_numpy())
-            for framework in candidates
-        },
-        columns=[Column(feature, "numeric") for feature in known],
-        segments=segments,
-        segment_table=pd.concat([failing.table(), known], axis=1),
-        seed=seed,
-    )
-    charts = []
-    if worst:
-        charts = [
-            contrast_chart(f"{name}-contrasts", contrasts, colours, WINDOW),
-            slice_chart(
-                f"{name}-slices",
-                built.report.slice_losses,
-                colours,
-                loss=judged.loss.with_unit,
-            ),
-        ]
-    report = replace(
-        built.report,
-        kind="forecasting",
-        target=str(table.entry.made.get("roles", {}).get("target", "")),
-        rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
-        folds=len(failing.tests),
-        certificate=judged.certificate,
-        loss=judged.loss.with_unit,
-        metric=judged.loss.name,
-        warnings=tuple(f"{n}: {why}." for n, why in judged.incomplete.items()),
-        scores=_score_table(judged, level),
-        charts=tuple(chart for chart in charts if chart is not None),
-        notes=(*built.report.notes, *judged.notes),
-        sections=(
-            *built.report.sections,
-            *_sections(judged, made, contrasts, colours, worst),
-        ),
-    )
-    return replace(built, report=report)
-
-
-def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
+) -> pd.DataFrame:
     """Return the mean losses of F and each forecaster: on all windows, the region and bad ones.
 
     Intervals are clustered by series; there is none on the bad windows, which F's errors chose.
     """
-    failing = judged.failing
     weights = failing.weighting.weights
     parts: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
         "full": (np.ones(len(failing.items), dtype=bool), None),
@@ -497,8 +442,8 @@ def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
     if weights is not None:
         parts["region"] = (parts["full"][0], weights)
     rows = []
-    for name, said in {F: failing.forecasts, **judged.rolled}.items():
-        for metric in dict.fromkeys([judged.loss.name, *SHOWN_LOSSES]):
+    for name, said in everyone.items():
+        for metric in dict.fromkeys([task.metric, *SHOWN_LOSSES]):
             values = said.losses.get(metric)
             # of zeros alone the WQL is no number
             if values is None or np.isnan(values).any():
@@ -513,7 +458,7 @@ def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
                 has_interval = part != "bad"
                 rows.append(
                     {
-                        "task": judged.table.name,
+                        "task": task.name,
                         "framework": name,
                         "part": part,
                         "metric": metric,
@@ -529,61 +474,41 @@ def _score_table(judged: _JudgedTable, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
 
 
-def _sections(
-    judged: _JudgedTable,
-    made: pd.DataFrame,
-    contrasts: pd.DataFrame,
-    colours: Mapping[str, ColourRole],
-    worst: int,
-) -> tuple[ReportSection, ...]:
-    """Return what only series have: windows, the worst of them drawn, and made windows."""
-    name, failing = judged.table.name, judged.failing
-    windows = failing.table()
-    panel = failing.panel
-    windows["cutoff"] = [panel.time_text(cutoff) for cutoff in failing.cutoffs]
-    for framework, said in {F: failing.forecasts, **judged.rolled}.items():
-        for loss in dict.fromkeys(["mase", "sql", judged.loss.name]):
-            if loss in said.losses:
-                windows[f"{loss}_{framework}"] = said.losses[loss]
+def _windows_section(
+    task: TaskReport,
+    failing: FailingWindows,
+    everyone: Mapping[str, RolledForecasts],
+    settings: TaskSettings,
+) -> ReportSection:
+    """Return the windows, those on which F does worst first and drawn."""
+    windows = windows_with_losses(failing, everyone, task.metric)
+    windows["cutoff"] = [failing.panel.time_text(cutoff) for cutoff in failing.cutoffs]
     hardest = np.argsort(-failing.hardness, kind="stable")
-    windows.insert(0, "task", name)
-    best_first = contrasts[contrasts["where"] == "all rows"]
-    best_first = best_first.sort_values("difference")
-    shown = [n for n in best_first["framework"] if n in judged.rolled][:MOST_LINES]
-    drawn = [
-        _window_chart(judged, int(window), shown, colours) for window in hardest[:worst]
-    ]
-    sections = [
-        ReportSection(
-            key="windows",
-            title="Windows on which F does worst",
-            about="The past, what came, and what was forecast; shaded: F’s 10 % to 90 % quantiles.",
-            table=windows.iloc[hardest],
-            charts=tuple(drawn),
-            most=5,
-        )
-    ]
-    if len(made):
-        sections.append(
-            ReportSection(
-                key="made",
-                title="Made windows",
-                about="Frameworks saw made pasts alone, F learnt from real ones. Only the "
-                "certificate “rank” may order models here.",
-                table=made,
-            )
-        )
-    return tuple(sections)
+    windows.insert(0, "task", task.name)
+    best_first = task.asked("all rows").sort_values("difference")
+    shown = [n for n in best_first["framework"] if n in everyone][:MOST_LINES]
+    forecasts = {name: everyone[name] for name in shown}
+    return ReportSection(
+        key="windows",
+        title="Windows on which F does worst",
+        about="The past, what came, and what was forecast; shaded: F’s 10 % to 90 % quantiles.",
+        table=windows.iloc[hardest],
+        charts=tuple(
+            _window_chart(task.name, failing, int(window), forecasts, settings.colours)
+            for window in hardest[: settings.points]
+        ),
+        most=5,
+    )
 
 
 def _window_chart(
-    judged: _JudgedTable,
+    task: str,
+    failing: FailingWindows,
     window: int,
-    shown: Sequence[str],
+    forecasts: Mapping[str, RolledForecasts],
     colours: Mapping[str, ColourRole],
 ) -> Chart:
     """Return a window: the past, what came, and what F and the best candidates forecast."""
-    failing = judged.failing
     panel = failing.panel
     item, cutoff = int(failing.items[window]), int(failing.cutoffs[window])
     past = panel.past(item, cutoff)
@@ -611,63 +536,19 @@ def _window_chart(
             high=own.quantiles[window][:, -1],
         )
         series.append(band)
-    for name in shown:
-        mean = judged.rolled[name].mean[window]
+    for name, said in forecasts.items():
+        mean = said.mean[window]
         line = ChartSeries(name=name, kind="line", x=steps, y=mean, role=colours[name])
         series.append(line)
     mase = format_decimals(float(own.mase[window]), 2)
     return Chart(
-        key=f"{judged.table.name}-window-{window}",
+        key=f"{task}-window-{window}",
         title=panel.names[item],
         about=f"MASE of F {mase}; last value seen: {panel.time_text(cutoff)}.",
         x_label="steps after the last value seen",
-        y_label="",
         series=tuple(series),
         guides=("zero",),
     )
-
-
-def _read_answer(table: pd.DataFrame, windows: Windows, where: str) -> Forecasts | str:
-    """Return a framework's forecasts in the windows' order, or why they cannot be used.
-
-    AMLB's rows are sorted by id and time, and ids are in the panel's order; their ranks show items
-    that a framework dropped.
-    """
-    n, horizon = windows.future.shape
-    if "repeated_item_id" not in table.columns:
-        return "its predictions are not those of series"
-    ranks, counts = np.unique(table["repeated_item_id"], return_counts=True)
-    if len(ranks) < n or len(table) != n * horizon or (counts != horizon).any():
-        return f"it predicts {len(ranks)} of {n} series; AMLB takes the mean of those alone"
-    truth = table["truth"].to_numpy().reshape(n, horizon)
-    size = np.abs(windows.future).max(axis=1, keepdims=True)
-    if (np.abs(truth - windows.future) > _TRUTH_TOLERANCE * size).any():
-        raise RunError(
-            f"the predictions of {where} are of other data than the suite's",
-            "run it again on this suite",
-        )
-    mean = table["predictions"].to_numpy().reshape(n, horizon)
-    broken = ~np.isfinite(mean).all(axis=1)
-    if broken.any():
-        return f"it predicts NaN or infinity for {int(broken.sum())} of {n} series"
-    columns = [str(level) for level in LEVELS]
-    if not set(columns) <= set(table.columns):
-        return Forecasts(mean=mean)
-    quantiles = table[columns].to_numpy().reshape(n, horizon, len(columns))
-    return Forecasts(mean=mean, quantiles=quantiles)
-
-
-#: Columns of :func:`score_made_windows`.
-MADE_COLUMNS = [
-    "task",
-    "framework",
-    "mase",
-    "mase_f",
-    "difference",
-    "low",
-    "high",
-    "use",
-]
 
 
 def score_made_windows(
@@ -697,7 +578,7 @@ def score_made_windows(
     records = []
     tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
-        return pd.DataFrame(columns=MADE_COLUMNS)
+        return pd.DataFrame()
     provenance = read_provenance(table)
     certificates = read_certificates(suite)
     for task in tasks:
@@ -709,9 +590,10 @@ def score_made_windows(
                 continue
             answer = entrant.answer(task.name, windows, framework)
             if isinstance(answer, str):
-                nothing = dict.fromkeys(MADE_COLUMNS[2:-1], float("nan"))
-                about = {"task": task.name, "framework": framework, "use": answer}
-                records.append({**about, **nothing})
+                figures = ("mase", "mase_f", "difference", "low", "high")
+                about = {"task": task.name, "framework": framework}
+                nothing = dict.fromkeys(figures, float("nan"))
+                records.append({**about, **nothing, "use": answer})
                 continue
             loss = scaled_errors(windows.future, answer.mean, windows.scale)
             gap = weighted_mean_interval(
@@ -730,4 +612,4 @@ def score_made_windows(
                     "use": certificate.verdict if certificate else "not certified",
                 }
             )
-    return pd.DataFrame(records, columns=MADE_COLUMNS)
+    return pd.DataFrame(records)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,15 +30,7 @@ from matplotlib.patches import Patch
 from scipy.stats import gaussian_kde
 
 from amlb_ext.core.display import shorten_text
-from amlb_ext.report.inline import (
-    COLOUR,
-    axis_numbers,
-    inline_svg,
-    interval_bound,
-    legend_names,
-    rows_of_categories,
-    wrap_category,
-)
+from amlb_ext.report.inline import COLOUR, inline_svg
 from amlb_ext.report.model import Chart, ChartSeries
 
 INK = COLOUR["ink"]
@@ -63,6 +56,8 @@ _DASHES: tuple[Any, ...] = (
 )
 #: Fewer runs than these have no violin around them.
 FEWEST_IN_VIOLIN = 5
+#: Longest line of a category's name.
+_LONGEST_LINE = 32
 _HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
 _SETTINGS: Any = {
     # Text stays text, to be found and read aloud, and takes the page's font.
@@ -121,19 +116,24 @@ def draw_chart(chart: Chart) -> str:
     (True, True)
     """
     legend_columns, legend_lines = _legend_shape(chart)
+    # a diagonal runs from corner to corner, so its units are equally long
+    is_square = "diagonal" in chart.guides
     height = 0.2 * legend_lines
     if chart.y_categories:
         height += 0.75 + 0.27 * rows_of_categories(chart)
     else:
-        height += (0.75 if chart.square else 0.52) * _WIDTH
+        height += (0.75 if is_square else 0.52) * _WIDTH
     with canvas(chart.key):
         figure = Figure((_WIDTH, height), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
         _draw_frame(axes, chart)
         told: dict[str, Sequence[str]] = {}
         entries = _draw_series(axes, chart, told)
-        if chart.square:
-            _make_square(axes, chart)
+        if is_square:
+            ends = (*axes.get_xlim(), *axes.get_ylim())
+            limits = (min(ends), max(ends))
+            axes.set(xlim=limits, ylim=limits)
+            axes.set_aspect("equal", adjustable="box")
         if entries:
             legend = figure.legend(
                 list(entries.values()),
@@ -146,9 +146,7 @@ def draw_chart(chart: Chart) -> str:
             # Set afterwards: a leading "_" would hide the entry.
             for text, name in zip(legend.get_texts(), entries, strict=True):
                 text.set_text(shorten_text(name))
-        return figure_to_svg(
-            figure, key=chart.key, title=chart.title, about=chart.about, told=told
-        )
+        return figure_to_svg(figure, chart, told)
 
 
 @contextmanager
@@ -182,6 +180,72 @@ def _legend_shape(chart: Chart) -> tuple[int, int]:
     n_lines = math.ceil(n_entries / per_line)
     n_columns = math.ceil(n_entries / n_lines)
     return n_columns, n_lines
+
+
+def axis_numbers(values: object) -> np.ndarray:
+    """Return a flat array of floats, NaN for what is too large for an axis.
+
+    Examples
+    --------
+    >>> axis_numbers([1, np.inf, -1e308])
+    array([ 1., nan, nan])
+    """
+    flat = np.asarray(values, dtype=float).ravel()
+    # Beyond this the span of an axis, and so the place of every mark, would overflow.
+    is_drawable = np.abs(flat) < 1e300
+    return np.where(is_drawable, flat, np.nan)
+
+
+def interval_bound(bound: np.ndarray | None, length: int) -> np.ndarray:
+    """Return one side of a series' intervals, NaN where there is none."""
+    if bound is None:
+        return np.full(length, np.nan)
+    return axis_numbers(bound)
+
+
+def legend_names(chart: Chart) -> list[str]:
+    """Return the names that a legend tells apart; none when the axis names the series.
+
+    Examples
+    --------
+    >>> from amlb_ext.report.model import ChartSeries
+    >>> spot = np.zeros(1)
+    >>> a, b = (ChartSeries(name, "intervals", spot, spot) for name in "ab")
+    >>> legend_names(Chart("k", "t", "", "x", "", (a, b)))
+    ['a', 'b']
+    >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
+    []
+    """
+    names = []
+    for series in chart.series:
+        if series.name and series.name not in chart.y_categories:
+            names.append(series.name)
+    # A single name has nothing to be told apart from; the title says what the chart shows.
+    return names if len(names) > 1 else []
+
+
+def rows_of_categories(chart: Chart) -> float:
+    """Return how many rows of marks a chart by name needs room for.
+
+    Series that stand side by side in a category need more than one row of it.
+    """
+    n_marks = sum(
+        1 if series.kind == "violin" else np.size(series.y) for series in chart.series
+    )
+    per_category = n_marks / max(1, len(chart.y_categories))
+    return len(chart.y_categories) * max(1.0, 0.6 * per_category)
+
+
+def wrap_category(name: str) -> list[str]:
+    """Return the name of a category in two lines at most, each as long as a name may be.
+
+    Examples
+    --------
+    >>> wrap_category("age > 60 and balance <= 0 and housing is yes")
+    ['age > 60 and balance <= 0 and', 'housing is yes']
+    """
+    lines = textwrap.wrap(shorten_text(name, 2 * _LONGEST_LINE - 4), _LONGEST_LINE)
+    return lines or [""]
 
 
 def _draw_frame(axes: Axes, chart: Chart) -> None:
@@ -383,21 +447,17 @@ def _draw_grouped_bars(axes: Axes, marks: _Marks) -> Artist:
     heights = np.nan_to_num(marks.y)
     bar_width = 0.92 * width
     hatch = _HATCHES[marks.order % len(_HATCHES)]
+    look: _Look = {"facecolor": marks.colour, "alpha": 0.8, "linewidth": 0}
     # The first series has no pattern; on narrow bars none could be seen.
-    if not hatch or len(x) > 30:
-        look: _Look = {"facecolor": marks.colour, "alpha": 0.8}
-        bars = axes.bar(x, heights, bar_width, linewidth=0, **look)
-        for place, bar in enumerate(bars):
-            marks.tell(bar, np.array([place]))
-        return Patch(**look)
-    # Filling and pattern are two bars: alpha would make the pattern pale as well.
-    axes.bar(x, heights, bar_width, facecolor=marks.colour, alpha=0.4, linewidth=0)
-    look = {
-        "hatch": hatch,
-        "facecolor": "none",
-        "edgecolor": marks.colour,
-        "linewidth": 0.9,
-    }
+    if hatch and len(x) <= 30:
+        # Filling and pattern are two bars: alpha would make the pattern pale as well.
+        axes.bar(x, heights, bar_width, **(look | {"alpha": 0.4}))
+        look = {
+            "hatch": hatch,
+            "facecolor": "none",
+            "edgecolor": marks.colour,
+            "linewidth": 0.9,
+        }
     for place, bar in enumerate(axes.bar(x, heights, bar_width, **look)):
         marks.tell(bar, np.array([place]))
     return Patch(**look)
@@ -489,24 +549,8 @@ _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
 }
 
 
-def _make_square(axes: Axes, chart: Chart) -> None:
-    """Make units equally long; a diagonal runs from corner to corner."""
-    if "diagonal" in chart.guides:
-        ends = (*axes.get_xlim(), *axes.get_ylim())
-        limits = (min(ends), max(ends))
-        axes.set(xlim=limits, ylim=limits)
-        axes.set_aspect("equal", adjustable="box")
-    else:
-        axes.set_aspect("equal", adjustable="datalim")
-
-
 def figure_to_svg(
-    figure: Figure,
-    *,
-    key: str,
-    title: str,
-    about: str,
-    told: Mapping[str, Sequence[str]] | None = None,
+    figure: Figure, chart: Chart, told: Mapping[str, Sequence[str]] | None = None
 ) -> str:
     """Return a figure as an ``<svg>`` element for the page; see :func:`inline_svg`."""
     # An engine of the figure's own would draw everything once more.
@@ -515,4 +559,4 @@ def figure_to_svg(
     drawing = io.StringIO()
     # Without the date the same chart gives the same bytes.
     figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
-    return inline_svg(drawing.getvalue(), key=key, title=title, about=about, told=told)
+    return inline_svg(drawing.getvalue(), chart, told)

@@ -84,7 +84,7 @@ def caveat_sentences(
         return ()
     return (
         *_control_sentences(overall[is_control], unit),
-        *_concentration_sentences(candidates, tasks, unit),
+        *_concentration_sentences(candidates, tasks),
         *_saving_sentences(candidates, unit),
         *_rank_sentences(ranks),
         *_withheld_sentences(tasks, unit),
@@ -168,7 +168,7 @@ def _framework_sentence(matrix: AnswerMatrix, framework: str) -> str:
 
 
 def _concentration_sentences(
-    candidates: pd.DataFrame, tasks: Sequence[TaskReport], unit: Unit
+    candidates: pd.DataFrame, tasks: Sequence[TaskReport]
 ) -> list[str]:
     """Return whose gain is larger where F fails than elsewhere."""
     texts = []

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_cell, is_known
-from amlb_ext.core.unit import Unit
+from amlb_ext.core.display import format_cell, format_percent, is_known
+from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import VERDICT_METRIC
 from amlb_ext.report.model import (
@@ -44,29 +44,9 @@ TABLES = {
 SOMETIMES = frozenset({"harm", "segments", "wins", "left_to_gain"})
 #: Tables of a task, which are stacked over the tasks.
 _BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
-#: Parts in the order shown; clusters of failures follow.
-PARTS = (
-    "full",
-    "region",
-    "bad",
-    "ga",
-    "synthetic",
-    "evaluation",
-    "hard",
-)
 #: Words of columns that are initials.
 _INITIALS = (*WINDOW_LOSSES, "sd")
-_CHART_COLUMNS = (
-    "task",
-    "chart",
-    "series",
-    "kind",
-    "x",
-    "y",
-    "low",
-    "high",
-    "text",
-)
+_CHART_COLUMNS = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
 
 
 def part_texts(unit: Unit) -> dict[str, str]:
@@ -79,16 +59,19 @@ def part_texts(unit: Unit) -> dict[str, str]:
     'real rows, weighted by P(F fails | x)'
     """
     many = unit.many
-    texts = (
-        f"real {many}: all of them",
-        f"real {many}, weighted by P(F fails | {unit.given})",
-        f"real {many} on which F fails",
-        "made of these: augmented",
-        "made of these: synthetic",
-        "the main task, as it was composed",
-        f"after training on hard {many}",
-    )
-    return dict(zip(PARTS, texts, strict=True))
+    return {
+        "full": f"real {many}: all of them",
+        "region": f"real {many}, weighted by P(F fails | {unit.given})",
+        "bad": f"real {many} on which F fails",
+        "ga": "made of these: augmented",
+        "synthetic": "made of these: synthetic",
+        "evaluation": "the main task, as it was composed",
+        "hard": f"after training on hard {many}",
+    }
+
+
+#: Parts in the order shown; clusters of failures follow.
+PARTS = tuple(part_texts(ROW))
 
 
 def ranking_sentence(task: TaskReport) -> str:
@@ -149,6 +132,19 @@ def table_records(frame: pd.DataFrame, **where: Any) -> list[Record]:
     for column, value in where.items():
         frame = frame[frame[column] == value]
     return frame.to_dict("records")
+
+
+def percent_range(low: float, high: float, unit: str = "") -> str:
+    """Return the limits of an interval of shares in percent.
+
+    Examples
+    --------
+    >>> percent_range(0.3, 0.65), percent_range(0.3, 0.65, " %"), percent_range(0.3, float("nan"))
+    ('30 to 65', '30 % to 65 %', 'no interval')
+    """
+    if not (is_known(low) and is_known(high)):
+        return "no interval"
+    return f"{format_percent(low, unit)} to {format_percent(high, unit)}"
 
 
 def column_heading(column: str) -> str:
@@ -307,7 +303,7 @@ def _chart_points(report: SuiteReport) -> pd.DataFrame:
     for task_name, chart in charts:
         frames += [_series_points(task_name, chart, series) for series in chart.series]
     if not frames:
-        return pd.DataFrame(columns=list(_CHART_COLUMNS))
+        return pd.DataFrame(columns=_CHART_COLUMNS)
     return pd.concat(frames, ignore_index=True)
 
 

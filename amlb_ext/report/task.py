@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.unit import ROW
 from amlb_ext.relations.wording import describe_rule
 from amlb_ext.report import charts
 from amlb_ext.report.compare import (
@@ -20,10 +20,15 @@ from amlb_ext.report.compare import (
     compare_frameworks,
     is_baseline_framework,
 )
-from amlb_ext.report.described import describe_task
+from amlb_ext.report.described import (
+    TaskSettings,
+    describe_task,
+    judged_frameworks,
+    swap_rows,
+)
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
-from amlb_ext.report.losses import measure_losses
-from amlb_ext.report.model import BuiltTask, Chart, ColourRole
+from amlb_ext.report.losses import measure_losses, predicted_by
+from amlb_ext.report.model import BuiltTask, Chart, TaskReport
 from amlb_ext.report.parts import fold_scores, report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -31,11 +36,6 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.report.refits import fit_baseline_again
 from amlb_ext.report.still import draw_chart
-from amlb_ext.report.swaps import (
-    judged_frameworks,
-    swap_rows,
-    swap_sides,
-)
 from amlb_ext.runner.agreement import alarm_text
 from amlb_ext.runner.jobs import rerun_commands
 from amlb_ext.suite import SuiteFiles, amlb_name
@@ -73,39 +73,21 @@ class TaskInputs:
     jobs : DataFrame
         The rows of :func:`amlb_ext.runner.read_jobs` that belong to the task.
     certificate : Certificate or None
-    colours : mapping of str to ColourRole
-        Colours of the frameworks, the same for all tasks.
-    level : float
-    points : int
-        Most points of a chart; 0 for no charts.
     needed : DataFrame
         The jobs of the task that a verdict needs and nobody has run, see
         :func:`amlb_ext.runner.jobs.jobs_for_verdict`.
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
-    segments : tuple of str
-        Columns and conditions, see :mod:`amlb_ext.swap.segments`.
-    swaps : bool
-        Whether to tell who loses where F is replaced.
-    loss : optional
-        What is compared, see :func:`amlb_ext.core.losses.read_loss`; the suite's own by default.
-    refits : int
-        How often F is fitted again in each fold, for a verdict on harm; 0 for none.
+    settings : TaskSettings
     """
 
     directory: str
     task: str
     jobs: pd.DataFrame
     certificate: Certificate | None
-    colours: Mapping[str, ColourRole]
-    level: float
-    points: int
     needed: pd.DataFrame
-    given: Mapping[tuple[str, str, int], pd.DataFrame] = field(default_factory=dict)
-    segments: tuple[str, ...] = ()
-    swaps: bool = True
-    loss: Any = None
-    refits: int = 0
+    given: Mapping[tuple[str, str, int], pd.DataFrame]
+    settings: TaskSettings
 
 
 def build_task_report(inputs: TaskInputs) -> BuiltTask:
@@ -116,8 +98,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     SuiteError
         The suite is damaged.
     """
-    task = inputs.task
-    jobs = inputs.jobs
+    task, jobs, settings = inputs.task, inputs.jobs, inputs.settings
     suite = SuiteFiles.load(inputs.directory)
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
@@ -131,7 +112,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     )
     # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
-    measured = measure_losses(full, inputs.loss)
+    measured = measure_losses(full, settings.loss)
     comparison = compare_frameworks(
         task,
         full,
@@ -139,40 +120,31 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         null=read_null(suite, task),
         incomplete=incomplete,
         folds=n_folds,
-        level=inputs.level,
+        level=settings.level,
         alarm=NO_CLAIM if alarm else "",
         losses=measured,
     )
     # What is described: failures, scores on every part, charts.
     features = _read_features(suite, full.name)
     parts = report_parts(views)
-    candidates = judged_frameworks(comparison.contrasts) if inputs.swaps else []
     refits: tuple[Side, ...] = ()
     no_refits = "--refits 5 does it, in each fold"
-    if inputs.refits and candidates:
+    is_asked = settings.refits and settings.swaps
+    if is_asked and judged_frameworks(comparison.contrasts):
         refits, no_refits = fit_baseline_again(
-            suite, task, full, measured.loss, inputs.refits
+            suite, task, full, measured.loss, settings.refits
         )
     built = describe_task(
         task,
         comparison,
         swap_rows(full, comparison.judged, features, measured.loss, refits, no_refits),
-        swap_sides(full, comparison.losses, candidates),
+        settings,
         columns=[column.as_column() for column in entry.coding.columns],
-        segments=inputs.segments,
+        loss=measured.title,
+        metric=measured.metric,
+        predicted=partial(predicted_by, full),
         seed=suite.manifest.seed,
     )
-    task_charts: tuple[Chart, ...] = ()
-    if inputs.points > 0:
-        task_charts = draw_task_charts(
-            task,
-            views,
-            comparison,
-            slice_losses=built.report.slice_losses,
-            loss=measured.title,
-            colours=inputs.colours,
-            points=inputs.points,
-        )
     summaries = [entry.folds[fold].summary for fold in sorted(entry.folds)]
     # the name of the task's source; the task's own where two sources have the same
     source_name = entry.source_name
@@ -195,11 +167,9 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         rows=_row_counts(suite, task),
         folds=n_folds,
         certificate=inputs.certificate,
-        loss=measured.title,
-        metric=measured.metric,
         warnings=(*built.report.warnings, *incomplete_warnings),
-        scores=score_parts(task, parts, inputs.level),
-        charts=task_charts,
+        scores=score_parts(task, parts, settings.level),
+        charts=draw_task_charts(built.report, views, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -355,49 +325,30 @@ def _row_counts(suite: SuiteFiles, task: str) -> dict[str, int]:
 
 
 def draw_task_charts(
-    task: str,
+    report: TaskReport,
     views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
-    *,
-    slice_losses: pd.DataFrame,
-    loss: str,
-    colours: Mapping[str, ColourRole],
-    points: int,
+    settings: TaskSettings,
 ) -> tuple[Chart, ...]:
     """Return the charts of a task, already drawn: this is a process of the task's own."""
+    if not settings.points:
+        return ()
     order = best_first(comparison.contrasts)
-    full = views["full"]
-    most_points = max(40, points // 4)  # per framework: several share a chart
-    task_charts = [
-        charts.contrast_chart(f"{task}-contrasts", comparison.contrasts, colours, ROW),
-        charts.slice_chart(f"{task}-slices", slice_losses, colours, loss=loss),
-        charts.target_chart(f"{task}-target", views),
-    ]
+    full, colours = views["full"], settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         weights = comparison.judged.compared.weights if comparison.is_weighted else None
-        title = "ROC on the failure region (real rows, weighted)"
-        if weights is None:
-            title = "ROC on all real rows, each counting alike"
-        roc_on_real_rows = charts.roc_chart(
-            key=f"{task}-roc-region",
-            title=title,
-            predictions=full,
-            weights=weights,
-            order=order,
-            colours=colours,
+        models = charts.roc_chart(
+            report.name, full, order, colours=colours, weights=weights
         )
-        task_charts.append(roc_on_real_rows)
     else:
-        truth_of_real_rows = charts.truth_chart(
-            key=f"{task}-truth",
-            title="Prediction against truth, real rows",
-            predictions=full,
-            order=order,
-            colours=colours,
-            most=most_points,
+        # several frameworks share the chart
+        most = max(40, settings.points // 4)
+        models = charts.truth_chart(
+            report.name, full, order, colours=colours, most=most
         )
-        task_charts.append(truth_of_real_rows)
+    target = charts.target_chart(f"{report.name}-target", views)
+    task_charts = [*report.charts, target, models]
     shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 

@@ -15,7 +15,6 @@ from amlb_ext.core.display import (
     format_interval,
     format_number,
     format_percent,
-    is_known,
     shorten_text,
     text_table,
 )
@@ -27,6 +26,7 @@ from amlb_ext.report.tables import (
     PARTS,
     column_heading,
     job_groups,
+    percent_range,
     ranking_sentence,
     score_pivots,
     table_records,
@@ -289,7 +289,7 @@ def _slice_lines(task: TaskReport) -> list[str]:
     for row in table_records(task.slices):
         condition = shorten_text(row["slice"], 300)
         share = f"{row['share']:.0%} of {format_count(row['rows'], task.unit.one)}"
-        inside = f"{share} ({_percent_range(row)})"
+        inside = f"{share} ({percent_range(row['low'], row['high'], ' %')})"
         lines += _wrap_text(
             f"F fails where {condition}: {inside}, {row['base']:.0%} of all {task.unit.many}",
             2,
@@ -369,14 +369,6 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
         initial_indent=margin,
         subsequent_indent=margin + "  ",
     )
-
-
-def _percent_range(row: Mapping[str, Any]) -> str:
-    if not (is_known(row["low"]) and is_known(row["high"])):
-        return "no interval"
-    low = format_percent(row["low"])
-    high = format_percent(row["high"])
-    return f"{low} to {high}"
 
 
 def report_summary(report: SuiteReport, path: Path) -> str:

@@ -18,28 +18,11 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals, format_percent, shorten_text
 from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.charts import interval_mark
-from amlb_ext.report.duels import GAIN_COLUMNS
 from amlb_ext.report.model import Chart, ReportSection
 from amlb_ext.report.overall import mean_change
 from amlb_ext.report.ranks import FEWEST_TASKS, draw_win_matrix
+from amlb_ext.report.tables import percent_range
 from amlb_ext.stats.bounded_mean import clopper_pearson
-
-#: Of the table of wins; the first framework is better where the change is negative.
-WIN_COLUMNS = (
-    "framework",
-    "other",
-    "tasks",
-    "better",
-    "worse",
-    "undecided",
-    "smaller_loss",
-    "share",
-    "share_low",
-    "share_high",
-    "change",
-    "change_low",
-    "change_high",
-)
 
 
 def win_section(
@@ -96,10 +79,10 @@ def win_table(
     Returns
     -------
     DataFrame
-        See :data:`WIN_COLUMNS`. ``tasks`` are those on which both have whole results; of the
-        ``undecided`` some have no verdict at all. ``smaller_loss`` counts tasks, ``share`` is of
-        those without a tie. ``change`` is the geometric mean of the ratio of the two losses, less
-        1, with its t interval over tasks.
+        ``tasks`` are those on which both have whole results; of the ``undecided`` some have no
+        verdict at all. ``smaller_loss`` counts tasks, ``share`` is of those without a tie.
+        ``change`` is the geometric mean of the ratio of the two losses, less 1, with its t interval
+        over tasks; the first framework is better where it is negative.
 
     Examples
     --------
@@ -124,7 +107,7 @@ def win_table(
         whole = [row for row in rows if row["verdict"] != "incomplete"]
         records.append(_win_record(first, second, whole, level, is_turned=False))
         records.append(_win_record(second, first, whole, level, is_turned=True))
-    return pd.DataFrame(records, columns=list(WIN_COLUMNS))
+    return pd.DataFrame(records)
 
 
 def _win_record(
@@ -215,41 +198,24 @@ def _win_text(row: dict[str, Any]) -> str:
     text = f"{row['better']} better, {row['worse']} worse of {row['tasks']}"
     if not np.isfinite(row["share"]):
         return text
-    low, high = (
-        format_percent(row["share_low"], ""),
-        format_percent(row["share_high"], ""),
-    )
-    return f"{text}; {format_percent(row['share'])} ({low} to {high})"
+    limits = percent_range(row["share_low"], row["share_high"])
+    return f"{text}; {format_percent(row['share'])} ({limits})"
 
 
 def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
     """Return the matrix as a picture: shown wins and losses, the more of one kind the deeper."""
+    counts = {
+        (row["framework"], row["other"]): (row["better"], row["worse"], row["tasks"])
+        for row in table.to_dict("records")
+    }
+    chart = Chart(
+        key="wins",
+        title="Wins that are shown",
+        about=f"On how many tasks the framework of the row is shown to be better – worse on all "
+        f"{unit.many} than that of the column.",
+    )
     names = list(shown_ranks(table).index)
-    rows = {(row["framework"], row["other"]): row for row in table.to_dict("records")}
-    title = "Wins that are shown"
-    about = (
-        f"On how many tasks the framework of the row is shown to be better – worse on all "
-        f"{unit.many} than that of the column."
-    )
-    drawn = draw_win_matrix(
-        names,
-        {
-            pair: (row["better"], row["worse"], row["tasks"])
-            for pair, row in rows.items()
-        },
-        key="wins",
-        title=title,
-        about=about,
-    )
-    return Chart(
-        key="wins",
-        title=title,
-        about=about,
-        x_label="",
-        y_label="",
-        series=(),
-        drawn=drawn,
-    )
+    return replace(chart, drawn=draw_win_matrix(names, counts, chart))
 
 
 def gain_section(
@@ -260,15 +226,14 @@ def gain_section(
     Parameters
     ----------
     records : sequence of dict
-        See :func:`amlb_ext.report.duels.left_to_gain`.
+        See :func:`amlb_ext.report.compare.left_to_gain`.
     unit : Unit
     level : float
     charts : bool
     """
-    table = pd.DataFrame(records, columns=list(GAIN_COLUMNS))
-    if table["task"].nunique() < FEWEST_TASKS:
+    if len({record["task"] for record in records}) < FEWEST_TASKS:
         return None
-    table = table.sort_values(
+    table = pd.DataFrame(records).sort_values(
         ["where", "low", "saved"], ascending=[True, False, False], kind="stable"
     )
     shown = pd.DataFrame({"task": table["task"].drop_duplicates().to_list()})
@@ -306,9 +271,7 @@ def _gain_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         interval_mark(
             row["best"],
             position,
-            point=100 * row["saved"],
-            low=100 * row["low"],
-            high=100 * row["high"],
+            (100 * row["saved"], 100 * row["low"], 100 * row["high"]),
             role="c0",
             text=f"{shorten_text(row['task'], 40)}: {row['best']} saves {_gain_text(row)}",
         )
@@ -319,7 +282,6 @@ def _gain_chart(table: pd.DataFrame, unit: Unit) -> Chart:
         title="Left to gain",
         about=f"Share of F’s loss on all {unit.many} that the best framework saves, by task.",
         x_label="percent of F’s loss",
-        y_label="",
         series=tuple(replace(mark, name="") for mark in marks),
         y_categories=tuple(shorten_text(name, 40) for name in table["task"]),
         guides=("zero",),

@@ -68,6 +68,24 @@ class SwapRows:
     refits: tuple[Side, ...] = ()
     no_refits: str = "give its training rows"
 
+    @classmethod
+    def of_losses(
+        cls,
+        judged: Judged,
+        table: pd.DataFrame,
+        no_refits: str = "give its training rows",
+    ) -> SwapRows:
+        """Return units of which nothing is known but losses, those of F's re-fits among them."""
+        refits = judged.compared.refits
+        losses = [] if refits is None else [refits[name].to_numpy() for name in refits]
+        return cls(
+            judged=judged,
+            table=table,
+            f=Side(losses=judged.compared.loss_f),
+            refits=tuple(Side(losses=of_refit) for of_refit in losses),
+            no_refits=no_refits,
+        )
+
     def capped(self, side: Side) -> np.ndarray:
         """Return a model's losses, none larger than the largest that counts."""
         return self.judged.compared.cap.apply(side.losses)
@@ -83,19 +101,18 @@ class SwapRows:
 
     def contrast(self, side: Side) -> Contrast:
         """Return a model's losses beside F's."""
-        contrast = self._contrast(side)
-        contrast.widening = self.judged.compared.widening
-        return contrast
-
-    def _contrast(self, side: Side) -> Contrast:
+        contrast: Contrast = RowContrast(
+            self.capped(self.f), self.capped(side), self.clusters
+        )
         if self.loss is not None and self.loss.is_of_pairs:
             own = self.f.predicted
             assert own is not None
             assert side.predicted is not None
-            return AucContrast(
+            contrast = AucContrast(
                 own.y == 1, own.f[:, 1], side.predicted.f[:, 1], self.clusters
             )
-        return RowContrast(self.capped(self.f), self.capped(side), self.clusters)
+        contrast.widening = self.judged.compared.widening
+        return contrast
 
     def columns(self, coded: np.ndarray, side: Side) -> np.ndarray:
         """Return what a change of loss is foreseen from, ``(n, q)``."""
@@ -213,6 +230,11 @@ class Swap:
         """Return a change as a share of F's mean loss; NaN where F loses nothing."""
         return value / self.base if self.base else float("nan")
 
+    def shares(self, change: Change, level: float = 0.95) -> tuple[float, float, float]:
+        """Return a change with its interval, as shares of F's mean loss."""
+        low, high = change.interval(level)
+        return self.share(change.value), self.share(low), self.share(high)
+
     def share_text(self, value: float) -> str:
         """Return a change in percent of F's mean loss: ``12.0 % less loss``."""
         if not self.base:
@@ -224,14 +246,10 @@ class Swap:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, shares of F's mean loss."""
-        groups = {}
-        for name, change in self.harm.groups.items():
-            low, high = change.interval()
-            groups[name] = {
-                "change": self.share(change.value),
-                "low": self.share(low),
-                "high": self.share(high),
-            }
+        groups = {
+            name: dict(zip(("change", "low", "high"), self.shares(change), strict=True))
+            for name, change in self.harm.groups.items()
+        }
         remedy = None
         if self.remedy is not None:
             remedy = {

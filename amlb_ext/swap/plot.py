@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -31,18 +34,14 @@ def draw_segments(segments: pd.DataFrame, base: float, ax: Axes | None = None) -
     """
     names = list(dict.fromkeys(segments["segment"]))
     models = list(dict.fromkeys(segments["model"]))
-    ax = ax or _new_axes(7.0, 1.2 + 0.3 * len(names) * len(models))
+    ax = ax or new_axes(7.0, 1.2 + 0.3 * len(names) * len(models))
     ticks, labels = [], []
     place = 0.0
     for name in reversed(names):
         rows = segments[segments["segment"] == name]
         for row in reversed(rows.to_dict("records")):
             colour = _COLOURS.get(row["verdict"], _INK)
-            change = row["difference"] / base
-            limits = [[change - row["low"] / base], [row["high"] / base - change]]
-            ax.errorbar(
-                [change], [place], xerr=limits, fmt="o", color=colour, capsize=3
-            )
+            draw_change(ax, row, base, place, fmt="o", color=colour)
             own = f" · {row['model']}" if len(models) > 1 else ""
             ticks.append(place)
             labels.append(f"{name}{own} ({row['rows']})")
@@ -50,12 +49,12 @@ def draw_segments(segments: pd.DataFrame, base: float, ax: Axes | None = None) -
         place += 0.4
     ax.set_yticks(ticks, labels)
     ax.set_xlabel("change of the loss, of F’s mean loss over all rows (left: better)")
-    return _finish(ax)
+    return finish_forest(ax)
 
 
 def draw_curve(swap: Swap, ax: Axes | None = None) -> Axes:
     """Draw the change of the rows that are foreseen worst, from few to all of them."""
-    ax = ax or _new_axes(6.0, 3.2)
+    ax = ax or new_axes(6.0, 3.2)
     curve = swap.harm.curve
     share = curve["share"].to_numpy()
     change = curve["change"].to_numpy() / swap.base
@@ -72,14 +71,8 @@ def draw_curve(swap: Swap, ax: Axes | None = None) -> Axes:
             markersize=4,
             label="F fitted again",
         )
-    ax.axhline(0, color=_GREY, linewidth=1)
-    ax.set_xlabel(f"share of {swap.unit.many}, foreseen worst first")
-    ax.set_ylabel("change of F’s loss")
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return _finish_shares(ax, f"share of {swap.unit.many}, foreseen worst first")
 
 
 def draw_ranks(swap: Swap, d: np.ndarray, ax: Axes | None = None) -> Axes:
@@ -92,7 +85,7 @@ def draw_ranks(swap: Swap, d: np.ndarray, ax: Axes | None = None) -> Axes:
         Change of each row.
     ax : Axes, optional
     """
-    ax = ax or _new_axes(6.0, 3.2)
+    ax = ax or new_axes(6.0, 3.2)
     rank = np.mean([foresight.rank for foresight in swap.harm.passes], axis=0)
     part = np.minimum((rank * RANK_PARTS).astype(int), RANK_PARTS - 1)
     counts = np.bincount(part, minlength=RANK_PARTS)
@@ -101,22 +94,38 @@ def draw_ranks(swap: Swap, d: np.ndarray, ax: Axes | None = None) -> Axes:
     colours = ["#c2371e" if mean > 0 else "#1a7f4b" for mean in means]
     places = (np.arange(RANK_PARTS) + 0.5) / RANK_PARTS
     ax.bar(places, means / swap.base, width=0.8 / RANK_PARTS, color=colours)
-    ax.axhline(0, color=_GREY, linewidth=1)
-    ax.set_xlabel(f"rank of {swap.unit.many} by the foreseen change, worst first")
-    ax.set_ylabel("change of F’s loss")
+    label = f"rank of {swap.unit.many} by the foreseen change, worst first"
+    return _finish_shares(ax, label)
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Return axes that pyplot knows: a notebook shows them, plt.savefig finds them."""
+    return plt.figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def draw_change(
+    ax: Axes, row: Mapping[str, Any], base: float, place: float, **look: Any
+) -> None:
+    """Draw a change with its interval, as shares of a loss; a missing interval draws no bar."""
+    change = row["difference"] / base
+    limits = [[change - row["low"] / base], [row["high"] / base - change]]
+    ax.errorbar([change], [place], xerr=limits, capsize=3, **look)
+
+
+def finish_forest(ax: Axes) -> Axes:
+    """Give axes whose x are changes of loss a line at none, and percents."""
+    ax.axvline(0, color=_GREY, linewidth=1)
     ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
-def _new_axes(width: float, height: float) -> Axes:
-    # registered with pyplot, so that a notebook shows it and plt.savefig finds it
-    return plt.figure(figsize=(width, height), layout="constrained").subplots()
-
-
-def _finish(ax: Axes) -> Axes:
-    ax.axvline(0, color=_GREY, linewidth=1)
-    ax.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+def _finish_shares(ax: Axes, label: str) -> Axes:
+    """Give axes of changes by share of the units a line at no change, and percents."""
+    ax.axhline(0, color=_GREY, linewidth=1)
+    ax.set_xlabel(label)
+    ax.set_ylabel("change of F’s loss")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     ax.spines[["top", "right"]].set_visible(False)
     return ax

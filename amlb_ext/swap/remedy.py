@@ -134,36 +134,25 @@ def find_remedy(
     weight_bad = weight = _best_weight(losses)
     if chosen == "two weights" and bad.any() and not bad.all():
         weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
-    if changes[chosen].value >= 0 or weight_bad == weight == 0:
-        # what does not save on other rows is no proposal: F stays, and nothing changes
-        unchanged = Change(value=0.0, se=0.0, df=1.0, share=1.0)
-        return Remedy(
-            kind="keep F",
-            weight_bad=0.0,
-            weight=0.0,
-            change=unchanged,
-            worst=unchanged,
-            changes=_change_table(changes),
-        )
-    worst = []
+    worst_of_passes = []
     for foresight, gain in zip(passes, gains[chosen], strict=True):
-        worst.append(_change(gain, clusters, foresight.rank <= 0.2))
+        worst_of_passes.append(_change(gain, clusters, foresight.rank <= 0.2))
+    change, worst = changes[chosen], mean_of_passes(worst_of_passes)
+    if change.value >= 0 or weight_bad == weight == 0:
+        # what does not save on other rows is no proposal: F stays, and nothing changes
+        weight_bad = weight = 0.0
+        change = worst = Change(value=0.0, se=0.0, df=1.0, share=1.0)
+    records = []
+    for kind, each in changes.items():
+        records.append({"remedy": kind, "change": each.value, "se": each.se})
     return Remedy(
         kind=_kind_of(weight_bad, weight),
         weight_bad=weight_bad,
         weight=weight,
-        change=changes[chosen],
-        worst=mean_of_passes(worst),
-        changes=_change_table(changes),
+        change=change,
+        worst=worst,
+        changes=pd.DataFrame(records),
     )
-
-
-def _change_table(changes: dict[str, Change]) -> pd.DataFrame:
-    """Return what each mixture changes, a row each."""
-    records = []
-    for kind, change in changes.items():
-        records.append({"remedy": kind, "change": change.value, "se": change.se})
-    return pd.DataFrame(records)
 
 
 def _kind_of(weight_bad: float, weight: float) -> str:

@@ -88,22 +88,12 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     """
     if given is None:
         return []
+    is_one = isinstance(given, str | Mapping | pd.DataFrame)
+    if is_one or not isinstance(given, Iterable) or _is_of_rows(given, len(table)):
+        given = [given]
     segments: list[Segment] = []
-    if isinstance(given, Mapping):
-        for name, each in given.items():
-            segments += _named_segments(str(name), each, table)
-    elif isinstance(given, pd.DataFrame):
-        for name in given:
-            segments += _named_segments(str(name), given[name], table)
-    elif (
-        isinstance(given, str)
-        or not isinstance(given, Iterable)
-        or _is_of_rows(given, len(table))
-    ):
-        segments += _segments_of(given, table, 1)
-    else:
-        for number, each in enumerate(given, start=1):
-            segments += _segments_of(each, table, number)
+    for number, each in enumerate(given, start=1):
+        segments += _segments_of(each, table, number)
     for segment in segments:
         _check_size(segment)
     names = [segment.name for segment in segments]
@@ -133,7 +123,7 @@ def _check_size(segment: Segment) -> None:
 def _segments_of(given: Any, table: pd.DataFrame, number: int) -> list[Segment]:
     if isinstance(given, Segment):
         return [given]
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping | pd.DataFrame):
         return [
             segment
             for name, each in given.items()
@@ -301,22 +291,6 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
 
 
-#: Columns of :func:`judge_segments`.
-COLUMNS = [
-    "segment",
-    "model",
-    "rows",
-    "share",
-    "loss_f",
-    "loss",
-    "difference",
-    "low",
-    "high",
-    "verdict",
-    "rows_needed",
-]
-
-
 def judge_segments(
     segments: Sequence[Segment],
     contrasts: Mapping[str, Contrast],
@@ -336,11 +310,11 @@ def judge_segments(
     Returns
     -------
     DataFrame
-        One row for each segment and model, :data:`COLUMNS`: ``difference`` of mean losses with its
-        interval, ``verdict`` (``better``, ``worse``, ``not shown``, ``too few rows``, ``too few
-        changes``: fewer than ten of them), and ``rows_needed`` of the segment for a verdict with a
-        chance of 80 %, were the difference true; for an interval where there is none; NaN where
-        there is a verdict.
+        One row for each segment and model: ``rows``, their ``share`` of all, the mean ``loss_f``
+        and ``loss``, their ``difference`` with its interval, ``verdict`` (``better``, ``worse``,
+        ``not shown``, ``too few rows``, ``too few changes``: fewer than ten of them), and
+        ``rows_needed`` of the segment for a verdict with a chance of 80 %, were the difference
+        true; for an interval where there is none; NaN where there is a verdict.
     """
     records = []
     n_judged = sum(int(each.inside.sum()) >= FEWEST_ROWS for each in segments)
@@ -364,6 +338,7 @@ def judge_segments(
                 "difference": change.value,
                 "low": change.value - quantile * se,
                 "high": change.value + quantile * se,
+                "verdict": "not shown",
                 "rows_needed": float("nan"),
             }
             n_units = n_inside
@@ -380,17 +355,14 @@ def judge_segments(
                 if share_changed:
                     needed = np.ceil(FEWEST_CHANGED / share_changed)
                     record["rows_needed"] = float(needed)
-            elif se == 0 and change.value == 0:
-                record["verdict"] = "not shown"
             elif record["low"] > 0:
                 record["verdict"] = "worse"
             elif record["high"] < 0:
                 record["verdict"] = "better"
-            else:
-                record["verdict"] = "not shown"
+            elif se > 0 or change.value != 0:
                 record["rows_needed"] = rows_for(change.value, se, n_inside, tail)
             records.append(record)
-    return pd.DataFrame(records, columns=COLUMNS)
+    return pd.DataFrame(records)
 
 
 def unjudged_text(row: Mapping[str, Any], unit: Unit) -> str:

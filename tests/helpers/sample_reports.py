@@ -414,7 +414,6 @@ def _charts(rng, key, n, frameworks):
             "",
             "",
             cloud,
-            square=True,
         ),
         Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),
         _forest(f"{key}-forest", "Contrasts with F in the region", rng, frameworks),
@@ -435,7 +434,6 @@ def _charts(rng, key, n, frameworks):
             "loss of the best",
             (scatter,),
             guides=("diagonal",),
-            square=True,
         ),
         Chart(
             f"{key}-parts",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.report.amlb_csv import FIXED, amlb_rows, write_amlb_csv
+from amlb_ext.report.amlb_csv import FIXED, ScoredJob, amlb_rows, write_amlb_csv
 from amlb_ext.runner.results import read_results
 
 # Written by AMLB v2.1.7 (python runbenchmark.py FRAMEWORK hardsynth hardsynth_quick ...) on a
@@ -42,16 +42,36 @@ def scores(*rows, framework="DecisionTree", constraint="hardsynth_quick", fold=0
     return frame.assign(framework=framework, constraint=constraint, fold=fold)
 
 
+def jobs_of(frame):
+    """Return the scores as a report has them, those of a job together."""
+    jobs = []
+    names = ["amlb_task", "part", "framework", "constraint", "fold", "type"]
+    for key, own in frame.groupby(names, sort=False):
+        source, part, framework, constraint, fold, kind = key
+        jobs.append(
+            ScoredJob(
+                source=source,
+                part=part,
+                framework=framework,
+                constraint=constraint,
+                fold=fold,
+                kind=kind,
+                metrics=dict(zip(own["metric"], own["value"], strict=True)),
+            )
+        )
+    return jobs
+
+
 def written(frame, path):
     write_amlb_csv(frame, path)
     return path.read_text(encoding="utf-8")
 
 
 def test_amlbs_rows_come_back_byte_for_byte(results, tmp_path):
-    frame = amlb_rows(results, scores())
+    frame = amlb_rows(results, jobs_of(scores()))
     assert written(frame, tmp_path / "out.csv") == AMLB
     assert "run" not in frame.columns
-    pd.testing.assert_frame_equal(amlb_rows(results, pd.DataFrame()), frame)
+    pd.testing.assert_frame_equal(amlb_rows(results, []), frame)
 
 
 def test_new_metrics_stand_beside_amlbs_rows_and_change_nothing_else(results, tmp_path):
@@ -62,7 +82,7 @@ def test_new_metrics_stand_beside_amlbs_rows_and_change_nothing_else(results, tm
         ("titanic", "full", "binary", "brier", 1 / 3),
         ("titanic", "full", "binary", "f1", 0.7),
     )
-    frame = amlb_rows(results, added)
+    frame = amlb_rows(results, jobs_of(added))
     assert list(frame.columns) == [
         *FIXED,
         *("acc", "auc", "balacc", "f1", "logloss", "mae", "mse", "r2", "rmse"),
@@ -82,7 +102,7 @@ def test_a_part_that_amlb_did_not_run_is_a_row_of_its_own(results):
         ("titanic", "bad", "binary", "auc", 0.4),
         ("penguins", "synthetic", "multiclass", "logloss", 1.5),
     )
-    frame = amlb_rows(results, added)
+    frame = amlb_rows(results, jobs_of(added))
     new = frame.iloc[6:]
     assert new["task"].tolist() == ["cpu_weighted", "titanic_bad", "penguins_synthetic"]
     assert new["id"].tolist() == ["hardsynth/" + task for task in new["task"]]
@@ -105,7 +125,7 @@ def test_a_framework_without_rows_and_a_part_without_scores(results):
         ("cpu", "ga", "regression", "rmse", np.nan),
         framework="Other",
     )
-    new = amlb_rows(results, added).iloc[6:]
+    new = amlb_rows(results, jobs_of(added)).iloc[6:]
     assert new["task"].tolist() == ["cpu_bad"]
     assert new["mode"].tolist() == [""]
     assert new["result"].tolist() == [-2.0]
@@ -119,12 +139,12 @@ def test_one_metric_per_task_even_where_auc_is_undefined(results):
 
     # no framework has an AUC in fold 1, which has one class: log loss tells the task
     one_class = [bad(0, "A", 0.4, 0.9), bad(1, "A", np.nan, 0.8)]
-    new = amlb_rows(results, pd.concat(one_class)).iloc[6:]
+    new = amlb_rows(results, jobs_of(pd.concat(one_class))).iloc[6:]
     assert new["metric"].tolist() == ["neg_logloss"] * 2
     assert new["result"].tolist() == [-0.9, -0.8]
     # only B has none in fold 1: its own failure
     failure = [bad(0, "A", 0.4, 0.9), bad(1, "A", 0.5, 0.8), bad(1, "B", np.nan, 0.7)]
-    new = amlb_rows(results, pd.concat(failure)).iloc[6:]
+    new = amlb_rows(results, jobs_of(pd.concat(failure))).iloc[6:]
     assert new["metric"].tolist() == ["auc"] * 3
     assert new["result"].isna().tolist() == [False, False, True]
 
@@ -134,7 +154,7 @@ def test_f1_of_many_classes_goes_by_amlbs_name(results):
         ("penguins", "full", "multiclass", "f1", 0.25),
         ("penguins", "full", "multiclass", "f1_weighted", 0.75),
     )
-    frame = amlb_rows(results, added)
+    frame = amlb_rows(results, jobs_of(added))
     assert frame.loc[4, ["f1", "f1_macro"]].tolist() == [0.75, 0.25]
 
 
@@ -143,7 +163,7 @@ def test_scores_of_other_predictions_do_not_touch_amlbs_row(results):
         ("cpu", "full", "regression", "rmse", 17.0),  # AMLB's row has 16.5831
         ("cpu", "full", "regression", "mse", 289.0),
     )
-    frame = amlb_rows(results, added)
+    frame = amlb_rows(results, jobs_of(added))
     assert len(frame) == 6
     assert "mse" not in frame.columns
 
@@ -154,9 +174,9 @@ def test_the_file_comes_back(results, tmp_path):
         ("titanic", "bad", "binary", "auc", 2 / 3),
     )
     path = tmp_path / "export" / "results.csv"
-    frame = amlb_rows(results, added)
+    frame = amlb_rows(results, jobs_of(added))
     assert len(write_amlb_csv(frame, path)) == 64
-    back = amlb_rows(read_results(path.parent), scores())
+    back = amlb_rows(read_results(path.parent), [])
     pd.testing.assert_frame_equal(back, frame, rtol=5e-6)
     table = pd.read_csv(
         io.StringIO(path.read_text(encoding="utf-8"))
@@ -170,5 +190,5 @@ def test_the_file_comes_back(results, tmp_path):
 def test_two_versions_of_a_framework_have_one_row_for_a_part(results):
     """AMLB names both alike: the row has the scores of the one that comes last."""
     old = scores(("cpu", "bad", "regression", "rmse", 2.0))
-    new = amlb_rows(results, pd.concat([old, old.assign(value=3.0)])).iloc[6:]
+    new = amlb_rows(results, jobs_of(pd.concat([old, old.assign(value=3.0)]))).iloc[6:]
     assert new[["task", "result"]].values.tolist() == [["cpu_bad", -3.0]]

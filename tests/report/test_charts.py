@@ -63,7 +63,6 @@ def all_kinds(text="name", key="k"):
         "map": Chart(
             f"{key}-map",
             **given,
-            square=True,
             series=tuple(
                 points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20)
                 for i in range(6)
@@ -73,7 +72,6 @@ def all_kinds(text="name", key="k"):
             f"{key}-line",
             **given,
             guides=("diagonal",),
-            square=True,
             series=tuple(
                 ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}")
                 for i in range(3)
@@ -272,9 +270,7 @@ def test_nothing_to_show(kind, categories):
 
 def test_nothing_to_show_on_any_axes():
     none = ChartSeries("none", "points", np.zeros(0), np.zeros(0))
-    square = Chart(
-        "k", "t", "a", "x", "y", (), square=True, guides=("zero", "diagonal")
-    )
+    square = Chart("k", "t", "a", "x", "y", (), guides=("zero", "diagonal"))
     by_name = Chart("k", "t", "a", "x", "y", (none,), y_categories=("a",))
     for chart in (square, by_name):
         assert "nothing to show" in words(draw_chart(chart))

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from amlb_ext.report import build_report, report_tables
-from amlb_ext.report.coder_figures import (
+from amlb_ext.report.coders import (
+    CoderRun,
     cost_chart,
     headline_table,
     runs_chart,
     submissions_section,
 )
-from amlb_ext.report.coder_runs import CoderRun
 from amlb_ext.report.still import draw_chart
 
 KINDS = {"Coder": "coder", "Forest": "system"}

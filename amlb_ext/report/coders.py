@@ -1,7 +1,9 @@
 """Runs of language models that write programs: read, scored on the test rows, and as tables.
 
 *max@k on test* is the best of the first k submissions by the labels of the test rows, which no one
-has who predicts; it is computed here, afterwards, from the predictions that were kept.
+has who predicts; it is computed here, afterwards, from the predictions that were kept. Figures over
+several tasks are those of WeirdML (https://htihle.github.io/weirdml.html), beside those of every
+other framework.
 """
 
 from __future__ import annotations
@@ -9,15 +11,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import RunError
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.model import Chart, ChartSeries, ReportSection
+from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.suite.manifest import AmlbTask
 from amlb_ext.suite.reader import Suite
 
@@ -29,6 +33,10 @@ _MAX_RUN_FILE = 1 << 20
 #: Expected largest of k draws from a standard normal distribution, k = 0 ... 5.
 #: Harter: Expected values of normal order statistics. Biometrika 48, 1961.
 _LARGEST_OF = (0.0, 0.0, 0.5642, 0.8463, 1.0294, 1.1630)
+_CURVE_ABOUT = (
+    "Accuracy on the test rows after k submissions, mean over runs. Chosen: by held-out rows, "
+    "which is how frameworks are compared. Max: by the labels of the test rows, which is WeirdML’s."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +82,6 @@ class CoderRun:
     is_literal: bool = False
     held_out: tuple[float | None, ...] = ()
     selected: float = 0.0
-
-    @property
-    def is_models_own(self) -> bool:
-        """Whether the outcome is the model's: it answered to the end, and its programs were run."""
-        return not self.why_unscored
 
     @property
     def why_unscored(self) -> str:
@@ -245,7 +248,17 @@ def coder_sections(
 ) -> list[ReportSection]:
     """Return what only coders have on a task: scores, submissions, failures and transcripts."""
     coders = scores[scores["framework"].map(kinds) == "coder"]
-    curve = _curve_table(runs)
+    curve = curve_table(runs)
+    curve_charts: tuple[Chart, ...] = ()
+    if charts and len(curve):
+        chart = Chart(
+            key=f"{curve['task'].iloc[0]}-curve",
+            title="Max@k on test",
+            about="Best of the first k submissions by the labels of the test rows.",
+            x_label="submissions k",
+            y_label="max@k on test",
+        )
+        curve_charts = (curve_chart(chart, curve, kinds, {"max_on_test": ""}),)
     return [
         ReportSection(
             key="coders",
@@ -264,15 +277,9 @@ def coder_sections(
             about="Mean over runs of the best accuracy on the test rows among the first k "
             "submissions, and of the one that held-out rows choose among these.",
             table=curve,
-            charts=_curve_charts(curve, kinds) if charts and len(curve) else (),
+            charts=curve_charts,
         ),
-        ReportSection(
-            key="failures",
-            title="Why submissions failed",
-            about="Share of the submissions that count, by reason.",
-            table=_failure_table(runs),
-            percents=("share",),
-        ),
+        failures_section(runs),
         ReportSection(
             key="runs",
             title="Runs, with transcripts",
@@ -284,23 +291,11 @@ def coder_sections(
     ]
 
 
-@dataclass(frozen=True)
-class CoderTables:
-    """Of all runs: ``curve`` by number of submissions, ``failures`` by reason."""
-
-    curve: pd.DataFrame
-    failures: pd.DataFrame
-
-
-def coder_tables(runs: Sequence[CoderRun]) -> CoderTables:
-    """Return what can be counted of the submissions of some runs, by task and framework."""
-    return CoderTables(_curve_table(runs), _failure_table(runs))
-
-
-def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+    """Return the mean accuracy after k submissions of each task and framework."""
     lines = []
-    for (task, framework), group in _by_coder(runs).items():
-        own = [run for run in group if run.is_models_own]
+    for (task, framework), group in by_coder(runs).items():
+        own = [run for run in group if not run.why_unscored]
         for k in range(1, max((run.wanted for run in own), default=0) + 1):
             best = float(np.mean([run.max_at(k) for run in own]))
             chosen = float(np.mean([run.chosen_at(k) for run in own]))
@@ -309,35 +304,38 @@ def _curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def _curve_charts(curve: pd.DataFrame, kinds: Mapping[str, str]) -> tuple[Chart, ...]:
+def curve_chart(
+    chart: Chart,
+    curve: pd.DataFrame,
+    kinds: Mapping[str, str],
+    names: Mapping[str, str],
+) -> Chart:
+    """Return a chart with a line for each coder and column; ``names`` tells columns apart."""
     colours = framework_colours(list(kinds))
     series = []
     for coder, line in curve.groupby("framework", sort=False):
-        series.append(
-            ChartSeries(
-                name=str(coder),
-                kind="line",
-                x=line["k"].to_numpy(dtype=float) - 1,
-                y=line["max_on_test"].to_numpy(dtype=float),
-                role=colours[str(coder)],
+        for column, name in names.items():
+            series.append(
+                ChartSeries(
+                    name=f"{coder}{name}",
+                    kind="line",
+                    x=line["k"].to_numpy(dtype=float) - 1,
+                    y=line[column].to_numpy(dtype=float),
+                    role=colours[str(coder)],
+                )
             )
-        )
-    chart = Chart(
-        key=f"{curve['task'].iloc[0]}-curve",
-        title="Max@k on test",
-        about="Best of the first k submissions by the labels of the test rows.",
-        x_label="submissions k",
-        y_label="max@k on test",
+    return replace(
+        chart,
         series=tuple(series),
         x_categories=tuple(str(k) for k in range(1, curve["k"].max() + 1)),
     )
-    return (chart,)
 
 
-def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
+def failures_section(runs: Sequence[CoderRun]) -> ReportSection:
+    """Return why submissions failed, by task and framework."""
     lines = []
     own = [run for run in runs if not run.is_broken]
-    for (task, framework), group in _by_coder(own).items():
+    for (task, framework), group in by_coder(own).items():
         counts = Counter(reason for run in group for reason in run.reasons)
         total = sum(counts[reason] for reason in counts if reason not in NOT_THE_MODELS)
         for reason in sorted(filter(None, counts)):
@@ -346,7 +344,13 @@ def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
                 share = counts[reason] / total
             lines.append([task, framework, reason, counts[reason], share])
     columns = ["task", "framework", "reason", "submissions", "share"]
-    return pd.DataFrame(lines, columns=columns)
+    return ReportSection(
+        key="failures",
+        title="Why submissions failed",
+        about="Share of the submissions that count, by reason.",
+        table=pd.DataFrame(lines, columns=columns),
+        percents=("share",),
+    )
 
 
 def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
@@ -359,7 +363,7 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
                 "framework": run.framework,
                 "fold": run.fold,
                 "selected": results.get(run.key, np.nan),
-                "max_on_test": run.max_at(run.wanted) if run.is_models_own else np.nan,
+                "max_on_test": np.nan if run.why_unscored else run.max_at(run.wanted),
                 "failed": sum(reason != "" for reason in run.counted),
                 "submissions": len(run.reasons),
                 "cost": run.cost,
@@ -371,8 +375,222 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def _by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
+def by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
+    """Return the runs by task and framework."""
     groups: dict[tuple[str, str], list[CoderRun]] = {}
     for run in runs:
         groups.setdefault((run.task, run.framework), []).append(run)
     return groups
+
+
+def headline_table(
+    scores: pd.DataFrame,
+    runs: Sequence[CoderRun],
+    kinds: Mapping[str, str],
+    level: float,
+) -> pd.DataFrame:
+    """Return a line for each framework: means over the tasks, and how far these spread.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        A line for each task and framework: ``mean``, and of coders ``max_on_test``, ``failed``.
+    runs : sequence of CoderRun
+    kinds : mapping of str to str
+        What each framework is.
+    level : float
+        Of the interval, which is over tasks and needs three.
+
+    Returns
+    -------
+    DataFrame
+        ``framework``, ``kind``, ``tasks``, ``selected``, ``low``, ``high``, ``sd`` (over tasks),
+        and where there are coders ``max_on_test``, ``failed``, ``failed_sd`` (over tasks),
+        ``cost_of_run``.
+    """
+    lines = []
+    for framework, own in scores.groupby("framework", sort=False):
+        means = own["mean"].dropna().to_numpy(dtype=float)
+        interval = weighted_mean_interval(
+            means, clusters=np.arange(len(means)), level=level
+        )
+        # unknown of any, it is unknown of all
+        costs = [
+            np.nan if run.cost is None else run.cost
+            for run in runs
+            if run.framework == framework
+        ]
+        lines.append(
+            {
+                "framework": framework,
+                "kind": kinds[str(framework)],
+                "tasks": len(means),
+                "selected": means.mean() if len(means) else np.nan,
+                "low": max(interval.low, 0.0),
+                "high": min(interval.high, 1.0),
+                "sd": own["mean"].std(),
+                "max_on_test": own["max_on_test"].mean(),
+                "failed": own["failed"].mean(),
+                "failed_sd": own["failed"].std(),
+                "cost_of_run": np.mean(costs) if costs else np.nan,
+            }
+        )
+    table = pd.DataFrame(lines).sort_values("selected", ascending=False, kind="stable")
+    if "coder" not in kinds.values():
+        table = table.loc[:, :"sd"]
+    return table.reset_index(drop=True)
+
+
+def submissions_section(
+    runs: Sequence[CoderRun], kinds: Mapping[str, str], charts: bool
+) -> ReportSection:
+    """Return how far each further submission helps, over all tasks."""
+    curve = curve_table(runs)
+    table = curve.groupby(["framework", "k"], sort=False)[["chosen", "max_on_test"]]
+    means = table.mean().reset_index()
+    section = ReportSection(
+        key="submissions",
+        title="Score by number of submissions",
+        about=f"{_CURVE_ABOUT} Each task counts as much as another.",
+        table=means,
+    )
+    if not (charts and len(means)):
+        return section
+    chart = Chart(
+        key=section.key,
+        title=section.title,
+        about=_CURVE_ABOUT,
+        x_label="submissions k",
+        y_label="accuracy, mean over the tasks",
+    )
+    names = {"chosen": ", chosen", "max_on_test": ", max on test"}
+    return replace(section, charts=(curve_chart(chart, means, kinds, names),))
+
+
+def cost_chart(headline: pd.DataFrame, kinds: Mapping[str, str]) -> Chart | None:
+    """Return cost of a run against accuracy, of the coders whose cost is known; None for none."""
+    known = headline.dropna(subset=["cost_of_run", "selected"])
+    if known.empty:
+        return None
+    colours = framework_colours(list(kinds))
+    series = []
+    told = []
+    for place, line in enumerate(known.to_dict("records")):
+        name = str(line["framework"])
+        text = (
+            f"{name}: {line['cost_of_run']:.3g} for {format_decimals(line['selected'])}"
+        )
+        told.append(text)
+        series.append(
+            ChartSeries(
+                name=name,
+                kind="points",
+                x=np.array([line["cost_of_run"]]),
+                y=np.array([line["selected"]]),
+                role=colours[name],
+                text=(text,),
+                symbol=place % 6,
+            )
+        )
+    return Chart(
+        key="cost",
+        title="Cost against score",
+        about=f"What a run costs, and the mean accuracy over the tasks. {'; '.join(told)}.",
+        x_label="cost of a run, in the unit of the price",
+        y_label="accuracy, mean over the tasks",
+        series=tuple(series),
+    )
+
+
+def run_violins(
+    shown: Sequence[str],
+    values: Mapping[str, np.ndarray],
+    kinds: Mapping[str, str],
+) -> list[ChartSeries]:
+    """Return the distribution of each framework's runs, one line of a chart each."""
+    colours = framework_colours(list(kinds))
+    violins = []
+    for position, name in enumerate(shown):
+        runs = values[name]
+        violins.append(
+            ChartSeries(
+                name=name,
+                kind="violin",
+                x=runs,
+                y=np.full(len(runs), float(position)),
+                role="f" if kinds[name] == "reference" else colours[name],
+                text=tuple(f"{name}: {value:.3f}" for value in runs),
+            )
+        )
+    return violins
+
+
+def runs_chart(jobs: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
+    """Return all runs of all tasks, by framework."""
+    scored = jobs[jobs["status"] == "scored"]
+    values = {
+        str(name): own["score"].to_numpy(dtype=float)
+        for name, own in scored.groupby("framework")
+    }
+    shown = [name for name in kinds if name in values]
+    medians = ", ".join(f"{name} {np.median(values[name]):.3f}" for name in shown)
+    return Chart(
+        key="all-runs",
+        title="Runs of all tasks",
+        about=f"A point is a run. Medians: {medians}.",
+        x_label="accuracy",
+        series=tuple(run_violins(shown, values, kinds)),
+        y_categories=tuple(shown),
+    )
+
+
+def beside_systems(
+    runs: Sequence[CoderRun], test_rows: Mapping[str, int]
+) -> tuple[ReportSection, ...]:
+    """Return what only coders have, in the report of a suite that compares with F.
+
+    There the claims are those of all frameworks, on the same rows; this says what stands behind a
+    coder's predictions.
+
+    Parameters
+    ----------
+    runs : sequence of CoderRun
+    test_rows : mapping of str to int
+        By AMLB task; runs on others are left out.
+    """
+    runs = [run for run in runs if run.task in test_rows]
+    if not runs:
+        return ()
+    lines = []
+    for (task, framework), group in by_coder(runs).items():
+        own = [run for run in group if not run.why_unscored]
+        accuracies = [run.selected for run in own]
+        line = {"task": task, "framework": framework, "runs": len(own)}
+        line["accuracy"] = float(np.mean(accuracies)) if own else np.nan
+        lines.append(line | coder_columns(own, test_rows[task]))
+    table = pd.DataFrame(lines)
+    failed = format_percent(table["failed"].mean())
+    literal = sorted({run.framework for run in runs if run.is_literal})
+    told = f"{failed} of the submissions failed. "
+    if literal:
+        told += (
+            "Told the accuracy on the test rows, as WeirdML does, and so not comparable: "
+            f"{', '.join(literal)}. "
+        )
+    return (
+        ReportSection(
+            key="coders",
+            title="Coders",
+            about=f"{told}Accuracy is of the predictions that all comparisons above rest on. Never "
+            "compare max on test with another framework: the labels of the test rows chose it.",
+            table=table,
+            percents=("failed",),
+        ),
+        ReportSection(
+            key="curve",
+            title="Score by number of submissions",
+            about=_CURVE_ABOUT,
+            table=curve_table(runs),
+        ),
+        failures_section(runs),
+    )
