@@ -5,16 +5,13 @@ Skips where AMLB cannot be had. It is never imported here: a script runs in its 
 
 from __future__ import annotations
 
-import json
-import subprocess
-
 import numpy as np
 import pandas as pd
 import pytest
+from amlb_scripts import ask_amlb
 
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.models.forecasters import LEVELS, Forecasts
-from amlb_ext.runner import Checkout
 from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows
 
 pytestmark = pytest.mark.amlb
@@ -22,23 +19,10 @@ pytestmark = pytest.mark.amlb
 HORIZON, SEASON = 6, 4
 
 SCRIPT = r"""
-import json, logging, sys, tempfile, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-import amlb.logger
-logging.TRACE = 5
-import numpy as np, pandas as pd
-from amlb.resources import from_config
-from amlb.datasets.file import FileLoader
 from amlb.results import TimeSeriesResult
-from amlb.utils import Namespace as ns
-from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
-               frameworks=ns(root_module="frameworks", definition_file=[],
-                             allow_duplicates=False, tags=[]),
-               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
 
 answers = {}
-for name, case in json.load(open(sys.argv[2])).items():
+for name, case in cases.items():
     try:
         dataset = ns(**case["dataset"], name=name, features=None)
         loaded = FileLoader(tempfile.mkdtemp()).load(dataset, fold=0)
@@ -62,11 +46,10 @@ for name, case in json.load(open(sys.argv[2])).items():
         }
     except Exception as error:
         answers[name] = {"error": type(error).__name__ + ": " + str(error)}
-print("ANSWERS" + json.dumps(answers))
 """
 
 
-def long_table(n_series: int = 5, length: int = 30) -> pd.DataFrame:
+def long_table(n_series=5, length=30):
     parts = []
     rng = np.random.default_rng(0)
     for number in range(n_series):
@@ -79,7 +62,7 @@ def long_table(n_series: int = 5, length: int = 30) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def crafted() -> dict[str, pd.DataFrame]:
+def crafted():
     """Return a table for each case of the note's list that a file can show."""
     table = long_table()
     constant = table.copy()
@@ -99,7 +82,7 @@ def crafted() -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def cases(amlb: Checkout, tmp_path_factory):
+def cases(amlb, tmp_path_factory):
     """Return what AMLB makes of each crafted table, and what the rules say of it."""
     folder = tmp_path_factory.mktemp("series")
     told, findings = {}, {}
@@ -118,13 +101,7 @@ def cases(amlb: Checkout, tmp_path_factory):
         }
         told[name] = {"dataset": dataset, "levels": list(LEVELS)}
         findings[name] = check_series_task(name, {"dataset": dataset, "folds": 1})
-    (folder / "cases.json").write_text(json.dumps(told))
-    words = [amlb.python, "-c", SCRIPT, amlb.root, folder / "cases.json"]
-    done = subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, check=False
-    )
-    assert "ANSWERS" in done.stdout, done.stderr[-3000:]
-    answers = json.loads(done.stdout.partition("ANSWERS")[2])
+    answers = ask_amlb(amlb, SCRIPT, told, folder)
     return answers, findings
 
 

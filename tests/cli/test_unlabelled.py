@@ -34,10 +34,9 @@ def suite(tmp_path_factory):
 FAST = ["--candidate", "knn", "--refits", "1", "-j", "1"]
 
 
-def test_a_file_for_one_of_two_tasks(suite, capsys):
+def test_a_file_for_one_of_two_tasks(suite, output_of):
     words = ["certify", str(suite / "s"), *FAST, "--json"]
-    assert main([*words, "--unlabelled", f"one={suite / 'more.csv'}"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output_of(words, "--unlabelled", f"one={suite / 'more.csv'}"))
     assert set(found["one"]["powered"]) == {"knn"}
     assert found["two"]["powered"] == {}
     assert any("'y' is ignored" in note for note in found["one"]["notes"])
@@ -51,8 +50,5 @@ def test_a_file_for_one_of_two_tasks(suite, capsys):
         ("one=gone.csv", "no such file: gone.csv"),
     ],
 )
-def test_a_wrong_flag_is_one_clear_line(suite, capsys, word, message):
-    assert main(["certify", str(suite / "s"), *FAST, "-q", "--unlabelled", word]) == 2
-    err = capsys.readouterr().err.strip()
-    assert message in err
-    assert len(err.splitlines()) == 1
+def test_a_wrong_flag_is_one_clear_line(suite, refused, word, message):
+    assert message in refused("certify", suite / "s", FAST, "-q --unlabelled", [word])

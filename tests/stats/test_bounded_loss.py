@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.task import Kind
 from amlb_ext.stats.bounded_loss import (
     LOSSES,
     absolute_loss,
-    default_loss,
     log_loss,
     squared_loss,
 )
@@ -39,21 +37,10 @@ def test_bounds_are_met_and_not_exceeded():
         ]
 
 
-def test_a_target_is_scaled_by_its_range():
-    y, f = np.array([10.0, 20.0]), np.array([15.0, 20.0])
-    assert squared_loss(10, 20)(y, f).tolist() == [0.25, 0]
-    assert absolute_loss(10, 20)(y, f).tolist() == [0.5, 0]
-
-
 def test_losses_of_decisions_are_binary():
     binary = [name for name, loss in LOSSES.items() if loss.binary]
     assert binary == ["zero_one", "balanced"]
     assert all(name == loss.name for name, loss in LOSSES.items())
-
-
-def test_the_default_loss_of_each_kind():
-    assert default_loss(Kind.MULTICLASS).name == "zero_one"
-    assert default_loss(Kind.REGRESSION).name == "squared"
 
 
 @pytest.mark.parametrize("eps", [0, 1, -1, 2, 0.9, 0.06, float("nan")])
