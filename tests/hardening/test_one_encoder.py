@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from amlb_scripts import ask_amlb
+from amlb_scripts import ask_amlb, read_as_amlb
 from exhaustive import count_of, first_of
 from imported_files import sklearn_pipeline
 
@@ -104,22 +104,6 @@ def written_pair(task, folder):
     return train, fitted
 
 
-def read_as_amlb(folder):
-    """Return features as AMLB's file loader gives them: test columns have the training types."""
-    train = pd.read_csv(folder / "train.csv").iloc[:, :-1]
-    texts = [
-        name
-        for name in train
-        if not pd.api.types.is_numeric_dtype(train[name])
-        and not pd.api.types.is_bool_dtype(train[name])
-    ]
-    train = train.astype(dict.fromkeys(texts, "category"))
-    test = pd.read_csv(folder / "test.csv", dtype=dict.fromkeys(texts, str)).iloc[
-        :, :-1
-    ]
-    return train, test.astype(dict.fromkeys(texts, "category"))
-
-
 def both(encoder, train, test):
     encoder = encoder.fit(train)
     return encoder.transform(train), encoder.transform(test)
@@ -129,7 +113,8 @@ def both(encoder, train, test):
 def test_the_integration_sees_the_generators_matrix(pipeline, tmp_path, seed):
     task = random_task(seed)
     ours = both(Encoder(task.columns), *written_pair(task, tmp_path))
-    theirs = both(pipeline.Encoder(), *read_as_amlb(tmp_path))
+    files = read_as_amlb(tmp_path / "train.csv", tmp_path / "test.csv")
+    theirs = both(pipeline.Encoder(), *[rows.iloc[:, :-1] for rows in files])
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 

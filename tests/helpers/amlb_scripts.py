@@ -1,8 +1,10 @@
-"""Scripts that AMLB's own Python runs: AMLB is never imported here."""
+"""What AMLB makes of files: its own Python runs scripts, for it is never imported here."""
 
 import json
 import os
 import subprocess
+
+import pandas as pd
 
 #: What stands before every script: AMLB, ready to load files.
 READY = r"""
@@ -39,3 +41,17 @@ def ask_amlb(amlb, script, cases, scratch):
     )
     assert "ANSWERS" in done.stdout, done.stderr[-3000:]
     return json.loads(done.stdout.split("ANSWERS")[1])
+
+
+def read_as_amlb(train_file, test_file):
+    """Return rows as AMLB's file loader gives them: test columns have the training types."""
+    train = pd.read_csv(train_file)
+    texts = [
+        name
+        for name in train
+        if not pd.api.types.is_numeric_dtype(train[name])
+        and not pd.api.types.is_bool_dtype(train[name])
+    ]
+    train = train.astype(dict.fromkeys(texts, "category"))
+    test = pd.read_csv(test_file, dtype=dict.fromkeys(texts, str))
+    return train, test.astype(dict.fromkeys(texts, "category"))

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 from amlb_runs import run_benchmark
+from amlb_scripts import read_as_amlb
 from commands import BRIEF, words_of
 from exhaustive import first_of
 from imported_files import sklearn_pipeline
@@ -93,26 +94,13 @@ def generated(source, out, model, *words):
     return SuiteFiles.load(out)
 
 
-def read_as_amlb(train_file, test_file, numbers):
-    train = pd.read_csv(train_file)
-    texts = [
-        name
-        for name in train
-        if not pd.api.types.is_numeric_dtype(train[name])
-        and not pd.api.types.is_bool_dtype(train[name])
-    ]
-    train = train.astype(dict.fromkeys(texts, "category"))
-    test = pd.read_csv(test_file, dtype=dict.fromkeys(texts, str))
-    return train, test.astype(dict.fromkeys(texts, "category"))
-
-
 def run_integration(pipeline, suite, task, part="full"):
     """Return what the integration predicts from the CSV files, with the stored F's own seed."""
     name = f"{task}_{part}"
     files = suite.pair(name, 0)
     coding = suite.coding(name)
     classes = coding.kind.is_classification
-    train, test = read_as_amlb(*files, classes)
+    train, test = read_as_amlb(*files)
     params = yaml.safe_load((suite.layout.root / "frameworks.yaml").read_text())
     settings = pipeline.Settings.from_params(params["HardsynthBaseline"]["params"])
     seed = derive_seed(SEED, task, 0, "fit") % 2**31

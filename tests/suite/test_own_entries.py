@@ -6,7 +6,7 @@ import json
 
 import pytest
 import yaml
-from small_suites import write_suite
+from small_suites import problems, write_suite
 
 from amlb_ext.publish.export import export_suite
 from amlb_ext.publish.huggingface import export_for_huggingface
@@ -45,10 +45,6 @@ def suite(tmp_path):
     code.parent.mkdir()
     code.write_text("def run(dataset, config): ...\n")
     return root
-
-
-def problems(suite):
-    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
 
 
 def write_again(suite):
