@@ -62,6 +62,13 @@ def test_no_error_and_only_errors(interval):
     assert not interval([]).has_interval
 
 
+def test_t_is_that_of_scipy():
+    v = np.array([0.2, 0.3, 0.4, 0.7])
+    e = t_interval(v, 0.9)
+    low, high = stats.t.interval(0.9, 3, v.mean(), stats.sem(v))
+    assert (e.low, e.high) == pytest.approx((low, high))
+
+
 def test_bernstein_by_hand():
     # m = .5, s^2 = 100 / 99 / 4, ln(4 / .1) = 3.6889
     e = empirical_bernstein(errors(50, 100), 0.9)

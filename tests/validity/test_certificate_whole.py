@@ -1,12 +1,10 @@
-"""Certificates by the models as they are: with as many rounds as F, and in several processes."""
+"""Certificates by the models as they are, with as many rounds as F."""
 
 import pytest
 from planted_suites import make_suite, region_table
 from small_models import lighten
 
 from amlb_ext.validity import certify_suite
-
-FEW = ("ridge", "knn", "sklearn.naive_bayes.GaussianNB")
 
 
 @pytest.mark.exhaustive
