@@ -15,6 +15,7 @@ from pathlib import Path
 
 import exhaustive
 import pytest
+from commands import hardsynth
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -167,3 +168,29 @@ def amlb() -> Checkout:
         return ensure_checkout(quiet=True)
     except RunError as error:
         pytest.skip(f"AMLB cannot be had: {error}")
+
+
+@pytest.fixture
+def refused(capsys):
+    """A function: run a command that ends with status 2 and one line; return that line."""
+
+    def run(*parts):
+        capsys.readouterr()
+        assert hardsynth(*parts) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("hardsynth: error: ")
+        assert said.count("\n") == 1, said
+        return said
+
+    return run
+
+
+@pytest.fixture
+def output_of(capsys):
+    """A function: run a command that ends with a status, 0 if none is named; return its output."""
+
+    def run(*parts, status=0):
+        assert hardsynth(*parts) == status
+        return capsys.readouterr().out
+
+    return run

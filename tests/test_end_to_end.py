@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from amlb_runs import run_benchmark
+from commands import words_of
 from exhaustive import count_of, first_of
 
 from amlb_ext.cli import main
@@ -16,18 +17,9 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 pytestmark = pytest.mark.amlb
 
 FRAMEWORKS = ["constantpredictor", "DecisionTree"]
-QUICK = [
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "copula",
-    "--copies",
-    "1",
-    "--times",
-    "1",
-    "-q",
-]
-QUICK += ["--certificate", "none"]
+QUICK = words_of(
+    "--baseline ridge --synthesizer copula --copies 1 --times 1 -q --certificate none"
+)
 BUNDLED = ["bundled/toy", "bundled/wine", "bundled/diabetes_gaps"]
 REAL = {
     "credit-g": 31,
@@ -41,19 +33,8 @@ REAL = {
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory):
     root = tmp_path_factory.mktemp("bundled") / "hard"
-    words = [
-        "generate",
-        *BUNDLED,
-        "--folds",
-        "1",
-        "--composition",
-        "weighted",
-        "--kappa",
-        ".005",
-        "-o",
-        str(root),
-        *QUICK,
-    ]
+    words = words_of("generate", BUNDLED, "--folds 1 --composition weighted -o", root)
+    words += words_of("--kappa .005", QUICK)
     assert main(words) == 0
     return root
 
@@ -132,15 +113,9 @@ def test_real_openml_tasks(openml_cache, amlb, tmp_path):
         for name, n in tasks.items()
     ]
     source.write_text("\n".join(entries), encoding="utf-8")
-    words = [
-        "generate",
-        str(source),
-        "--openml-cache",
-        str(openml_cache),
-        "-o",
-        str(root),
-        *QUICK,
-    ]
+    words = words_of(
+        "generate", source, "--openml-cache", openml_cache, "-o", root, QUICK
+    )
     assert main(words) == 0
     for framework in FRAMEWORKS[1:]:
         outcome = run_and_join(root, tmp_path / "out", framework, amlb, "hardsynth")

@@ -2,11 +2,10 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import python
 
 PACKAGE = Path(__file__).parents[1] / "amlb_ext"
 FLOORS = {
@@ -121,10 +120,7 @@ def test_compare_imports_what_it_needs_and_no_more():
         "print(sorted({name.split('.')[0] for name in sys.modules}))\n"
         "print([name for name in sys.modules if name.startswith('amlb_ext.')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    packages, own = map(ast.literal_eval, done.stdout.splitlines())
+    packages, own = map(ast.literal_eval, python(code).splitlines())
     unneeded = {"torch", "openml", "deap", "statsforecast", "matplotlib", "polars"}
     assert not unneeded & set(packages)
     wings = {name.split(".")[1] for name in own}
@@ -160,10 +156,7 @@ def test_what_only_prints_imports_nothing_heavy(words, heavy):
         "except SystemExit:\n    pass\n"
         f"print('HEAVY', sorted({heavy!r} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert "HEAVY []" in done.stdout
+    assert "HEAVY []" in python(code)
 
 
 def test_the_page_on_design_has_these_floors():

@@ -24,9 +24,7 @@ benchmarks:
 """
 
 
-def jobs(
-    tmp_path: Path, text: str, constraint: dict | None = None, **choice: list
-) -> list:
+def jobs(tmp_path, text, constraint=None, **choice):
     path = tmp_path / "d.yaml"
     path.write_text(text)
     fallback = configured_folds(choice.pop("config", {}))
@@ -34,7 +32,7 @@ def jobs(
     return [(job.task, job.fold) for job in found]
 
 
-def test_whose_folds_win(tmp_path: Path) -> None:
+def test_whose_folds_win(tmp_path):
     text = "- {name: own, folds: 1}\n- {name: other}\n"
     assert jobs(tmp_path, text, {"folds": 2}) == [
         ("own", 0),
@@ -48,7 +46,7 @@ def test_whose_folds_win(tmp_path: Path) -> None:
     assert len(jobs(tmp_path, text, config=config)) == 1 + 4
 
 
-def test_choice(tmp_path: Path) -> None:
+def test_choice(tmp_path):
     text = "- {name: a b, folds: 3}\n- {name: c, folds: 1}\n- {name: d, enabled: no, folds: 1}\n"
     assert jobs(tmp_path, text, folds=[0, 2]) == [("a_b", 0), ("a_b", 2), ("c", 0)]
     assert jobs(tmp_path, text, tasks=["A b", "c"], folds=[1]) == [("a_b", 1)]
@@ -62,12 +60,12 @@ def test_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a: 1", "- name", "- {folds: 2}", "[", ""])
-def test_no_definition(tmp_path: Path, text: str) -> None:
+def test_no_definition(tmp_path, text):
     with pytest.raises(DefinitionError):
         jobs(tmp_path, text)
 
 
-def test_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finding(tmp_path, monkeypatch):
     user, root = tmp_path / "user", tmp_path / "amlb"
     (user / "benchmarks").mkdir(parents=True)
     (root / "resources" / "benchmarks").mkdir(parents=True)
@@ -99,7 +97,7 @@ def test_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_user_config(tmp_path)
 
 
-def test_jobs_sort() -> None:
+def test_jobs_sort():
     assert sorted([Job("b", 0), Job("a", 1)]) == [Job("a", 1), Job("b", 0)]
 
 
@@ -116,7 +114,7 @@ DISPUTED = """\
 ENABLED = ["on", "c", "31"]
 
 
-def test_one_reader_for_sources_and_runs(tmp_path: Path) -> None:
+def test_one_reader_for_sources_and_runs(tmp_path):
     assert jobs(tmp_path, DISPUTED) == [(name, 0) for name in ENABLED]
     assert [name for name, _ in read_definition(tmp_path / "d.yaml")] == ENABLED
     with pytest.raises(DefinitionError, match="'enabled: perhaps'"):
@@ -124,7 +122,7 @@ def test_one_reader_for_sources_and_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.amlb
-def test_amlb_itself_reads_the_disputed_definition_so(amlb, tmp_path: Path) -> None:
+def test_amlb_itself_reads_the_disputed_definition_so(amlb, tmp_path):
     path = tmp_path / "d.yaml"
     path.write_text(
         DISPUTED.replace("name: 31", "name: '31'")

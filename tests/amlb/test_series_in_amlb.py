@@ -5,40 +5,24 @@ Skips where AMLB cannot be had. It is never imported here: a script runs in its 
 
 from __future__ import annotations
 
-import json
-import subprocess
-
 import numpy as np
-import pandas as pd
 import pytest
+from amlb_scripts import ask_amlb
+from crafted_series import HORIZON, SEASON, crafted, long_table, task
 
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.models.forecasters import LEVELS, Forecasts
-from amlb_ext.runner import Checkout
 from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows
 
 pytestmark = pytest.mark.amlb
 
-HORIZON, SEASON = 6, 4
+KINDS = ("sound", "no season", "short", "constant", "missing", "gaps", "further column")
 
 SCRIPT = r"""
-import json, logging, sys, tempfile, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-import amlb.logger
-logging.TRACE = 5
-import numpy as np, pandas as pd
-from amlb.resources import from_config
-from amlb.datasets.file import FileLoader
 from amlb.results import TimeSeriesResult
-from amlb.utils import Namespace as ns
-from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
-               frameworks=ns(root_module="frameworks", definition_file=[],
-                             allow_duplicates=False, tags=[]),
-               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
 
 answers = {}
-for name, case in json.load(open(sys.argv[2])).items():
+for name, case in cases.items():
     try:
         dataset = ns(**case["dataset"], name=name, features=None)
         loaded = FileLoader(tempfile.mkdtemp()).load(dataset, fold=0)
@@ -62,69 +46,20 @@ for name, case in json.load(open(sys.argv[2])).items():
         }
     except Exception as error:
         answers[name] = {"error": type(error).__name__ + ": " + str(error)}
-print("ANSWERS" + json.dumps(answers))
 """
 
 
-def long_table(n_series: int = 5, length: int = 30) -> pd.DataFrame:
-    parts = []
-    rng = np.random.default_rng(0)
-    for number in range(n_series):
-        times = pd.date_range("2020-01-01", periods=length, freq="MS")
-        values = rng.normal(100, 10, length).round(3)
-        item = f"w{number:05d}"
-        parts.append(
-            pd.DataFrame({"item_id": item, "timestamp": times, "target": values})
-        )
-    return pd.concat(parts, ignore_index=True)
-
-
-def crafted() -> dict[str, pd.DataFrame]:
-    """Return a table for each case of the note's list that a file can show."""
-    table = long_table()
-    constant = table.copy()
-    first = constant["item_id"] == "w00000"
-    constant.loc[first, "target"] = [*[5.0] * 24, *range(6)]
-    missing = table.copy()
-    missing.loc[26, "target"] = np.nan
-    return {
-        "sound": table,
-        "no_season": table.groupby("item_id").tail(HORIZON + SEASON),
-        "short": table.groupby("item_id").tail(HORIZON),
-        "constant": constant,
-        "missing": missing,
-        "gaps": table.drop(index=[5, 6]),
-        "further_column": table.assign(origin="bad"),
-    }
-
-
 @pytest.fixture(scope="module")
-def cases(amlb: Checkout, tmp_path_factory):
+def cases(amlb, tmp_path_factory):
     """Return what AMLB makes of each crafted table, and what the rules say of it."""
     folder = tmp_path_factory.mktemp("series")
     told, findings = {}, {}
-    for name, table in crafted().items():
-        path = folder / f"{name}.csv"
-        table.to_csv(path, index=False)
-        dataset = {
-            "path": str(path),
-            "type": "timeseries",
-            "freq": "MS",
-            "forecast_horizon_in_steps": HORIZON,
-            "seasonality": SEASON,
-            "id_column": "item_id",
-            "timestamp_column": "timestamp",
-            "target": "target",
-        }
-        told[name] = {"dataset": dataset, "levels": list(LEVELS)}
-        findings[name] = check_series_task(name, {"dataset": dataset, "folds": 1})
-    (folder / "cases.json").write_text(json.dumps(told))
-    words = [amlb.python, "-c", SCRIPT, amlb.root, folder / "cases.json"]
-    done = subprocess.run(
-        [str(word) for word in words], capture_output=True, text=True, check=False
-    )
-    assert "ANSWERS" in done.stdout, done.stderr[-3000:]
-    answers = json.loads(done.stdout.partition("ANSWERS")[2])
+    for kind in KINDS:
+        path = folder / f"{len(told)}.csv"
+        crafted(kind).to_csv(path, index=False)
+        told[kind] = {"dataset": task(path)["dataset"], "levels": list(LEVELS)}
+        findings[kind] = check_series_task("mine", task(path))
+    answers = ask_amlb(amlb, SCRIPT, told, folder)
     return answers, findings
 
 
@@ -156,15 +91,15 @@ def test_scores_equal_ours_per_item(cases):
 def test_what_amlb_mis_scores_is_predicted(cases):
     answers, findings = cases
     # no longer than the season: errors are in the target's own unit
-    assert set(answers["no_season"]["scale"]) == {1.0}
-    assert "scale becomes 1.0" in findings["no_season"][0]
+    assert set(answers["no season"]["scale"]) == {1.0}
+    assert "scale becomes 1.0" in findings["no season"][0]
     # constant in training: left out of the mean
     kept = [error for error in answers["constant"]["items"] if np.isfinite(error)]
     assert len(kept) == 4
     assert answers["constant"]["mase"] == pytest.approx(np.mean(kept))
     assert "left out of the mean in silence" in findings["constant"][0]
-    assert "origin" in answers["further_column"]["columns"]
-    assert "covariate" in findings["further_column"][0]
+    assert "origin" in answers["further column"]["columns"]
+    assert "covariate" in findings["further column"][0]
     assert "error" not in answers["gaps"]
     assert "has gaps" in findings["gaps"][0]
 

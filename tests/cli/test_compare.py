@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from commands import words_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -41,17 +42,13 @@ def command(folder, *more):
     return [*words, "--baseline", str(folder / "F.joblib"), *more]
 
 
-def test_files_give_what_objects_give(files, capsys):
+def test_files_give_what_objects_give(files, output_of):
     folder, table, models = files
-    more = [
-        "--candidate",
-        str(folder / "tree.joblib"),
-        "--train",
-        str(folder / "old.csv"),
-    ]
+    more = words_of(
+        "--candidate", folder / "tree.joblib", "--train", folder / "old.csv"
+    )
     page = folder / "answer.html"
-    assert main([*command(folder, *more), "--json", "--html", str(page)]) == 0
-    answered = json.loads(capsys.readouterr().out)
+    answered = json.loads(output_of(command(folder, *more), "--json --html", page))
     X, y = table[["a", "b"]], table["label"]
     expected = compare(
         models["F"],
@@ -65,11 +62,10 @@ def test_files_give_what_objects_give(files, capsys):
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
-def test_predictions_in_a_file(files, capsys):
+def test_predictions_in_a_file(files, output_of):
     folder = files[0]
     more = ["--candidate", f"scored={folder / 'scores.csv'}", "--refits", "2"]
-    assert main(command(folder, *more)) == 0
-    assert capsys.readouterr().out.startswith("scored is better than F (")
+    assert output_of(command(folder, *more)).startswith("scored is better than F (")
 
 
 @pytest.mark.parametrize(
@@ -82,28 +78,23 @@ def test_predictions_in_a_file(files, capsys):
         (["--candidate", "tree.joblib", "--drop", "c"], "has no such column"),
     ],
 )
-def test_bad_input_is_one_line(files, capsys, more, message):
+def test_bad_input_is_one_line(files, refused, more, message):
     there = [str(files[0] / word) if word == "tree.joblib" else word for word in more]
-    assert main(command(files[0], *there)) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refused(command(files[0], *there))
 
 
 @pytest.mark.exhaustive
-def test_a_table_with_semicolons_commas_and_an_id(files, capsys):
+def test_a_table_with_semicolons_commas_and_an_id(files, output_of, capsys):
     folder, table, _ = files
     told = table[250:].assign(id=[f"row {k}" for k in range(250)])
     told["a"] = [str(value).replace(".", ",") for value in told["a"]]
     told.to_csv(folder / "told.csv", index=False, sep=";")
     trees = ["--candidate", str(folder / "tree.joblib"), "--refits", "2"]
     words = command(folder, *trees)
-    assert main([*words, "--json"]) == 0
-    expected = json.loads(capsys.readouterr().out)
+    expected = json.loads(output_of(words, "--json"))
     words[1] = str(folder / "told.csv")
     reading = ["--decimal", ",", "--drop", "id"]
-    assert main([*words, *reading, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output_of(words, reading, "--json"))
     assert found.pop("about") != expected.pop("about")  # the name of the table
     assert found == expected
     assert main([*words, *reading]) == 0

@@ -5,7 +5,6 @@ import pytest
 import yaml
 
 from amlb_ext.cli import demo
-from amlb_ext.cli.main import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import RunError
@@ -47,10 +46,9 @@ def test_its_settings_and_its_framework_can_be_used():
         check_is_listed("demo", entry["params"][family], {})
 
 
-def test_a_folder_with_something_else_is_left_alone(tmp_path, capsys):
+def test_a_folder_with_something_else_is_left_alone(tmp_path, refused):
     (tmp_path / "mine.txt").write_text("mine")
-    assert main(["demo", "-o", str(tmp_path)]) == 2
-    assert "choose a folder with -o" in capsys.readouterr().err
+    assert "choose a folder with -o" in refused("demo -o", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 from small_suites import write_suite
 
-from amlb_ext.cli.main import main
 from amlb_ext.core.unit import ROW
 from amlb_ext.pipeline.summary import generation_summary
 from amlb_ext.suite import Layout
@@ -38,20 +37,18 @@ def suite(tmp_path):
     return root
 
 
-def test_it_prints_what_is_stored_and_names_what_is_not(suite, capsys, monkeypatch):
+def test_it_prints_what_is_stored_and_names_what_is_not(suite, output_of, monkeypatch):
     monkeypatch.setattr(
         "amlb_ext.validity.certify.certify_jobs",
         lambda *a: pytest.fail("something was measured"),
     )
-    assert main(["show", str(suite)]) == 0
-    out = capsys.readouterr().out
+    out = output_of("show", suite)
     assert out.startswith("cars (binary): describe")
     assert "homes: no certificate is stored; 'hardsynth certify' measures it" in out
 
 
-def test_as_json_and_for_one_task(suite, capsys):
-    assert main(["show", str(suite), "-t", "cars", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+def test_as_json_and_for_one_task(suite, output_of):
+    printed = json.loads(output_of("show", suite, "-t cars --json"))
     assert printed["cars"]["verdict"] == "describe"
 
 
@@ -59,9 +56,8 @@ def test_as_json_and_for_one_task(suite, capsys):
     ("task", "message"),
     [("carz", "did you mean 'cars'"), ("homes", "measure them: hardsynth certify")],
 )
-def test_what_is_not_there_is_an_error(suite, capsys, task, message):
-    assert main(["show", str(suite), "-t", task]) == 2
-    assert message in capsys.readouterr().err
+def test_what_is_not_there_is_an_error(suite, refused, task, message):
+    assert message in refused("show", suite, "-t", [task])
 
 
 @pytest.mark.parametrize(

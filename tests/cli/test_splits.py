@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from commands import words_of
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
@@ -63,7 +64,7 @@ def test_a_dry_run_says_what_time_does(visits, tmp_path, capsys):
 
 @pytest.mark.exhaustive
 def test_models_are_compared_in_time_without_the_column_of_times(
-    visits, tmp_path, capsys
+    visits, tmp_path, output_of
 ):
     joblib = pytest.importorskip("joblib")
     table = pd.read_csv(visits)
@@ -74,21 +75,9 @@ def test_models_are_compared_in_time_without_the_column_of_times(
     new, old = tmp_path / "new.csv", tmp_path / "old.csv"
     table[100:].to_csv(new, index=False)
     table[:100].to_csv(old, index=False)
-    flags = [
-        "--target",
-        "cost",
-        "--time",
-        "day",
-        "--drop",
-        "patient",
-        "--train",
-        str(old),
-    ]
+    flags = words_of("--target cost --time day --drop patient --train", old)
     flags += ["--baseline", str(tmp_path / "f.pkl"), "--trust-pickle", "--refits", "2"]
-    assert (
-        main(["compare", str(new), *flags, "--candidate", str(tmp_path / "g.pkl")]) == 0
-    )
-    said = capsys.readouterr().out
+    said = output_of("compare", new, flags, "--candidate", tmp_path / "g.pkl")
     assert "where F fails is learnt forward in time by 'day'" in said
     assert "on bootstrap samples of its training rows" in said
 
@@ -102,9 +91,7 @@ def test_models_are_compared_in_time_without_the_column_of_times(
         (["--horizon", "3"], "series need --series and --time, too"),
     ],
 )
-def test_a_slip_is_one_clear_line(flags, message, visits, tmp_path, capsys):
-    words = ["generate", str(visits), "--target", "cost", *flags]
-    assert main([*words, "-o", str(tmp_path / "hard")]) == 2
-    error = capsys.readouterr().err
-    assert message in error
+def test_a_slip_is_one_clear_line(flags, message, visits, tmp_path, refused):
+    words = ["generate", str(visits), "--target", "cost", "-q", *flags]
+    assert message in refused(words, "-o", tmp_path / "hard")
     assert not (tmp_path / "hard").exists()

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from amlb_ext.cli.main import main
-
 MISTYPED = [
     "generate nope.csv -o out",
     "harden nope.yaml -o out",
@@ -30,12 +28,9 @@ MISTYPED = [
 
 
 @pytest.mark.parametrize("words", MISTYPED)
-def test_it_is_one_line_and_status_2(words, tmp_path, monkeypatch, capsys):
+def test_it_is_one_line_and_status_2(words, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("hardsynth: error: ")
-    assert error.count("\n") == 1
+    error = refused(words.split())
     assert "nope" in error
     assert list(tmp_path.iterdir()) == []
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import python
 
 from amlb_ext.core.parquet import list_array, write_parquet, write_parquet_parts
 
@@ -28,14 +27,7 @@ def test_arrow_takes_the_system_s_memory_unless_the_user_chose(chosen, expected)
     if expected not in pa.supported_memory_backends():
         pytest.skip(f"this Arrow was built without {expected}")
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ARROW_")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env=environment | chosen,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == expected
+    assert python(PROGRAM, env=environment | chosen).strip() == expected
 
 
 def test_a_file_in_parts_has_the_bytes_of_the_whole_table(tmp_path):

@@ -7,15 +7,13 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.estimate import drawing, estimate
-from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 
 YES = 0.22
 
 
-def made(n: int, seed: int) -> pd.DataFrame:
+def made(n, seed):
     """Two numbers and a category, 22 % yes; yes is the harder class."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < YES
@@ -26,7 +24,7 @@ def made(n: int, seed: int) -> pd.DataFrame:
     return table.assign(y=np.where(y, "yes", "no"))
 
 
-def reg(n: int, seed: int, noise: float = 0.6) -> pd.DataFrame:
+def reg(n, seed, noise=0.6):
     """A regression that a line fits; its squared errors are skewed as those of Laplace noise."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 3))
@@ -59,18 +57,6 @@ def folder(tmp_path_factory):
     high = reg(4000, 2).sort_values("y")[-900:]
     high.sample(200, random_state=0).to_csv(folder / "r_high.csv", index=False)
     return folder
-
-
-@pytest.fixture(scope="module")
-def truth(folder) -> float:
-    """The model's error on 20,000 rows."""
-    request = EstimateRequest(
-        model="logistic",
-        data=folder / "large.csv",
-        train=folder / "train.csv",
-        target="y",
-    )
-    return read_inputs(request).losses.mean()
 
 
 def ask(folder, data, **more):
@@ -254,30 +240,25 @@ def test_squared_losses_of_a_good_model_have_a_useful_interval(folder):
         ask(folder, "iid.csv", error_cap=1.0)
 
 
-def test_the_command_says_what_to_type(folder, capsys):
+def test_the_command_says_what_to_type(folder, output_of):
     words = ["estimate", "logistic", str(folder / "by_class.csv"), "--target", "y"]
     words += ["--train", str(folder / "train.csv")]
-    assert main(words) == 1
-    out = capsys.readouterr().out
+    out = output_of(words, status=1)
     assert out.startswith(
         "no estimate can be recommended: classes of the labelled rows"
     )
     assert "\nwhat to do: if the labelled rows were drawn class by class" in out
-    assert main([*words, "--class-prior", "train", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output_of(words, "--class-prior train --json"))
     assert told["recommended"] == "stratified"
     assert told["assumption"].startswith("the rows of each class were drawn at random")
-    assert main([*words, "--drawn-at-random"]) == 0
-    assert (
-        "\nassumes that the labelled rows were drawn at random"
-        in capsys.readouterr().out
+    assert "\nassumes that the labelled rows were drawn at random" in output_of(
+        words, "--drawn-at-random"
     )
 
 
-def test_small_losses_are_printed_with_their_digits(folder, capsys):
+def test_small_losses_are_printed_with_their_digits(folder, output_of):
     words = ["estimate", "ridge", str(folder / "r.csv"), "--target", "y"]
-    assert main([*words, "--train", str(folder / "r_train.csv")]) == 0
-    out = capsys.readouterr().out
+    out = output_of(words, "--train", folder / "r_train.csv")
     assert out.startswith("betting: 0.00")
     assert "\napproximately (hall): 0.00" in out
     assert "--error-cap" in out

@@ -10,15 +10,13 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.estimate import estimate
-from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
 
 PRIOR = {"no": 0.8, "yes": 0.2}
 
 
-def made(n: int, seed: int) -> pd.DataFrame:
+def made(n, seed):
     """Two features, a category, and a class whose share is 20 %."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.2
@@ -32,6 +30,7 @@ def made(n: int, seed: int) -> pd.DataFrame:
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("estimate")
     made(800, 0).to_csv(folder / "train.csv", index=False)
+    made(20_000, 4).to_csv(folder / "large.csv", index=False)
     made(250, 1).to_csv(folder / "iid.csv", index=False)
     made(3000, 2).drop(columns="y").to_csv(folder / "far.csv", index=False)
     pool = made(4000, 3)
@@ -39,19 +38,6 @@ def folder(tmp_path_factory):
     pd.concat([yes[:120], no[:120]]).to_csv(folder / "by_class.csv", index=False)
     no[:250].to_csv(folder / "one_class.csv", index=False)
     return folder
-
-
-@pytest.fixture(scope="module")
-def truth(folder) -> float:
-    """The model's error on 20,000 rows."""
-    made(20_000, 4).to_csv(folder / "large.csv", index=False)
-    request = EstimateRequest(
-        model="logistic",
-        data=folder / "large.csv",
-        train=folder / "train.csv",
-        target="y",
-    )
-    return read_inputs(request).losses.mean()
 
 
 def ask(folder, data, **more):
@@ -225,7 +211,7 @@ def test_what_is_wrong_is_said(folder):
         estimate(str(folder / "m.pkl"), folder / "iid.csv", target="y")
 
 
-def test_the_command_writes_what_it_says(folder, capsys, tmp_path):
+def test_the_command_writes_what_it_says(folder, refused, output_of, tmp_path):
     out = tmp_path / "out"
     words = [
         "estimate",
@@ -235,8 +221,7 @@ def test_the_command_writes_what_it_says(folder, capsys, tmp_path):
         str(folder / "train.csv"),
     ]
     words += ["--target", "y", "--synthesizer", "copula", "--generated", "3000"]
-    assert main([*words, "--explore", "--osyn", "b=2", "-o", str(out)]) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(words, "--explore --osyn b=2 -o", out)
     assert shown.startswith("wilson: ")
     assert "wilson *" in shown
     told = json.loads((out / "estimate.json").read_text())
@@ -246,7 +231,7 @@ def test_the_command_writes_what_it_says(folder, capsys, tmp_path):
     assert len(pd.read_csv(out / "estimates.csv")) == len(told["estimates"])
     assert (out / "estimate.svg").read_text().lstrip().startswith("<?xml")
     one = [*words[:2], str(folder / "one_class.csv"), *words[3:7]]
-    assert main([*one, "--class-prior", "yes=.2,no=.8"]) == 1
-    assert capsys.readouterr().out.startswith("no estimate can be recommended: ")
-    assert main([*words, "--class-prior", "yes"]) == 2
-    assert "CLASS=SHARE" in capsys.readouterr().err
+    assert output_of(one, "--class-prior yes=.2,no=.8", status=1).startswith(
+        "no estimate can be recommended: "
+    )
+    assert "CLASS=SHARE" in refused(words, "--class-prior yes")

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from commands import hardsynth, words_of
 from exhaustive import first_of
-from small_faults import CHEAP, cheap, contents, error_of, flip, write_table
+from folders import contents
+from small_faults import CHEAP, cheap, flip, write_table
 
 from amlb_ext.cli import main
 from amlb_ext.suite import WARNING, verify_suite
@@ -79,7 +81,7 @@ def test_every_byte_of_a_sealed_file_counts(suite, name):
 
 
 @pytest.mark.exhaustive
-def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
+def test_every_file_but_the_manifest_is_mended(suite, whole, desk, output_of):
     rng = np.random.default_rng(7)
     for relative in contents(suite):
         if not relative.endswith(("manifest.json", "notes.txt")):
@@ -88,8 +90,7 @@ def test_every_file_but_the_manifest_is_mended(suite, whole, desk, capsys):
     (suite / "data/t_full/t_full_test_0.parquet").write_text(
         "AMLB's, of the damaged file"
     )
-    assert main(["verify", str(suite), "--repair", "-j", "1", *sources(desk)]) == 0
-    said = capsys.readouterr().out
+    said = output_of("verify", suite, "--repair -j 1", sources(desk))
     assert "data/t_full/t_full_test_0.csv was made again." in said
     assert "warning: mine.txt is not part of the suite." in said
     assert (suite / "mine.txt").read_text() == "foreign"
@@ -116,27 +117,23 @@ def test_the_manifest_is_made_again(suite, whole, desk, seed):
     flip(suite / "hardsynth/manifest.json", np.random.default_rng([8, seed]))
     if seed == 0:
         flip(suite / "data/t_full/t_full_test_0.csv", np.random.default_rng(9))
-    assert (
-        main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 0
-    )
+    assert hardsynth("verify", suite, "--repair -q -j 1", sources(desk)) == 0
     assert contents(suite) == contents(whole)
 
 
-def test_a_manifest_that_is_gone_needs_the_sources_named(suite, whole, desk, capsys):
+def test_a_manifest_that_is_gone_needs_the_sources_named(suite, whole, desk, refused):
     (suite / "hardsynth/manifest.json").unlink()
-    assert main(["verify", str(suite), "--repair", "-q"]) == 2
-    assert "unfinished" in error_of(capsys)
+    assert "unfinished" in refused("verify", suite, "--repair -q")
     in_order = ["--source", str(desk / "u.csv"), "--source", str(desk / "t.csv")]
     assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *in_order]) == 0
     assert contents(suite) == contents(whole)
 
 
-def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
+def test_manifest_and_request_are_beyond_repair(suite, desk, refused):
     (suite / "hardsynth/manifest.json").write_text("{")
     (suite / "hardsynth/request.json").write_text("{")
     before = contents(suite)
-    assert main(["verify", str(suite), "--repair", "-q", *sources(desk)]) == 2
-    said = error_of(capsys)
+    said = refused("verify", suite, "--repair -q", sources(desk))
     assert "both damaged" in said
     assert "run the command that made the suite again" in said
     assert contents(suite) == before
@@ -149,7 +146,7 @@ def test_manifest_and_request_are_beyond_repair(suite, desk, capsys):
     "case", ["absent", "other content", "other name", "other version"]
 )
 def test_a_repair_that_cannot_be_right_is_refused(
-    suite, tmp_path, desk, capsys, monkeypatch, lost, case
+    suite, tmp_path, desk, refused, monkeypatch, lost, case
 ):
     flip(suite / lost, np.random.default_rng(11))
     before = contents(suite)
@@ -166,14 +163,13 @@ def test_a_repair_that_cannot_be_right_is_refused(
     else:
         monkeypatch.setattr("amlb_ext.pipeline.repair.__version__", "99.0")
         wanted = "pip install hardsynth==0"
-    assert main(["verify", str(suite), "--repair", "-q", "-j", "1", *words]) == 2
-    said = error_of(capsys)
+    said = refused("verify", suite, "--repair -q -j 1", words)
     assert wanted in said
     assert "nothing was changed" in said
     assert contents(suite) == before
 
 
-def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkeypatch):
+def test_other_numbers_on_this_machine_are_no_repair(suite, desk, refused, monkeypatch):
     flip(suite / "data/t_full/t_full_test_0.csv", np.random.default_rng(1))
     import amlb_ext.pipeline.folds as job
 
@@ -185,10 +181,9 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, capsys, monkey
     harden_group = job.harden_group
     monkeypatch.setattr(job, "harden_group", shifted)
     before = contents(suite)
-    assert (
-        main(["verify", str(suite), "--repair", "-q", "-j", "1", *sources(desk)]) == 2
+    assert "give other values" in refused(
+        "verify", suite, "--repair -q -j 1", sources(desk)
     )
-    assert "give other values" in error_of(capsys)
     assert contents(suite) == before
 
 
@@ -198,12 +193,7 @@ def test_a_named_target_is_remembered(tmp_path, desk):
     out = tmp_path / "hard"
     words = [
         tmp_path / "first.csv",
-        "--target",
-        "y",
-        "-o",
-        out,
-        "--certificate",
-        "none",
+        *words_of("--target y -o", out, "--certificate none"),
     ]
     assert cheap("generate", *words) == 0
     before = contents(out)
@@ -245,13 +235,7 @@ def test_several_targets_are_mended(tmp_path, desk):
     out = tmp_path / "hard"
     words = [
         tmp_path / "two.csv",
-        "--targets",
-        "y",
-        "z",
-        "-o",
-        out,
-        "--certificate",
-        "none",
+        *words_of("--targets y z -o", out, "--certificate none"),
     ]
     assert cheap("generate", *words) == 0
     before = contents(out)
@@ -267,39 +251,20 @@ def test_several_targets_are_mended(tmp_path, desk):
         assert contents(out) == before
 
 
-def test_a_file_as_baseline_is_asked_for(tmp_path, desk, capsys, monkeypatch):
+def test_a_file_as_baseline_is_asked_for(tmp_path, desk, refused, monkeypatch):
     frame = pd.read_csv(desk / "t.csv")
     (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
     out = tmp_path / "hard"
-    words = [
-        "generate",
-        str(desk / "t.csv"),
-        "-o",
-        str(out),
-        *CHEAP,
-        "--certificate",
-        "none",
-    ]
+    words = words_of("generate", desk / "t.csv", "-o", out, CHEAP, "--certificate none")
     assert main([*words, "--baseline", str(tmp_path / "p.csv")]) == 0
     before = contents(out)
     flip(out / "data/t_full/t_full_test_0.csv", np.random.default_rng(1))
-    repair = [
-        "verify",
-        str(out),
-        "--repair",
-        "-q",
-        "-j",
-        "1",
-        "--source",
-        str(desk / "t.csv"),
-    ]
-    assert main(repair) == 2
-    assert "F is the file p.csv" in error_of(capsys)
+    repair = words_of("verify", out, "--repair -q -j 1 --source", desk / "t.csv")
+    assert "F is the file p.csv" in refused(repair)
     monkeypatch.chdir(tmp_path)
     assert main(repair) == 0
     assert contents(out) == before
 
 
-def test_a_source_without_repair_is_refused(suite, capsys):
-    assert main(["verify", str(suite), "--source", "t.csv"]) == 2
-    assert "--repair --source SPEC" in error_of(capsys)
+def test_a_source_without_repair_is_refused(suite, refused):
+    assert "--repair --source SPEC" in refused("verify", suite, "--source t.csv")

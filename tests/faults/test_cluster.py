@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from cluster_units import note_and_sleep
-from small_faults import CHEAP, contents, write_table
+from folders import contents
+from small_faults import CHEAP, write_table
 
 from amlb_ext.core.errors import ClusterError
 from amlb_ext.core.parallel import Execution, Unit, run_units

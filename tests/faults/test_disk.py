@@ -10,8 +10,10 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import words_of
 from exhaustive import first_of
-from small_faults import cheap, contents, error_of, flip
+from folders import contents
+from small_faults import cheap, error_of, flip
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
@@ -73,31 +75,21 @@ def test_a_full_disk_loses_nothing(disk, whole, desk, capsys, share, size):
     }  # nothing is made twice
 
 
-def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, capsys):
+def test_a_full_disk_while_repairing_changes_nothing(disk, whole, desk, refused):
     folder = disk("size=32m")
     out = shutil.copytree(whole, folder / "hard")
     flip(out / "data/t_full/t_full_test_0.csv", np.random.default_rng(0))
     before = contents(out)
     (folder / "ballast").write_bytes(b"\0" * (os.statvfs(folder).f_bavail - 3) * PAGE)
-    words = [
-        "verify",
-        str(out),
-        "--repair",
-        "-q",
-        "-j",
-        "1",
-        "--source",
-        str(desk / "t.csv"),
-    ]
-    assert main(words) == 2
-    assert "No space left" in error_of(capsys)
+    words = words_of("verify", out, "--repair -q -j 1 --source", desk / "t.csv")
+    assert "No space left" in refused(words)
     assert contents(out) == before
     (folder / "ballast").unlink()
     assert main(words) == 0
     assert contents(out) == contents(whole)
 
 
-def test_a_read_only_folder(disk, whole, desk, capsys):
+def test_a_read_only_folder(disk, whole, desk, refused, capsys):
     folder = disk("size=32m")
     words = [desk / "u.csv", desk / "t.csv", "-o"]
     out = shutil.copytree(whole, folder / "hard")
@@ -119,8 +111,7 @@ def test_a_read_only_folder(disk, whole, desk, capsys):
         ["certify", str(out), "-q"],
         ["verify", str(out), "--repair", "-q"],
     ):
-        assert main(command) == 2
-        assert "Read-only file system" in error_of(capsys)
+        assert "Read-only file system" in refused(command)
     assert main(["verify", str(out), "-q"]) == 0
     found = contents(out)
     found.pop("data/t_full/t_full_test_0.csv.0a.hardsynth-part")

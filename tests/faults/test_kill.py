@@ -12,24 +12,17 @@ import time
 
 import psutil
 import pytest
-from small_faults import CHEAP, contents, write_table
+from commands import words_of
+from folders import contents
+from small_faults import CHEAP, write_table
 
 from amlb_ext.suite import verify_suite
 
 NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
 KILLS = 50 if NIGHTLY else 2
 SEED = 20
-COMMAND = [
-    sys.executable,
-    "-m",
-    "amlb_ext",
-    "generate",
-    *CHEAP[:-2],
-    "--folds",
-    "2",
-    "-j",
-    "2",
-]
+COMMAND = [sys.executable, "-m", "amlb_ext", "generate"]
+COMMAND += words_of(CHEAP[:-2], "--folds 2 -j 2")
 COMMAND += [] if NIGHTLY else ["--certificate", "none"]
 
 

@@ -8,7 +8,9 @@ import sys
 import time
 
 import pytest
-from small_faults import CHEAP, cheap, contents, error_of
+from commands import hardsynth, words_of
+from folders import contents
+from small_faults import CHEAP, cheap
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
@@ -49,7 +51,7 @@ def hold():
 
 
 def test_every_command_that_writes_a_suite_waits_for_none(
-    whole, desk, tmp_path, hold, capsys
+    whole, desk, tmp_path, hold, refused
 ):
     root = shutil.copytree(whole, tmp_path / "hard")
     before = contents(root)
@@ -60,8 +62,7 @@ def test_every_command_that_writes_a_suite_waits_for_none(
         ["certify", str(root), "-q"],
         ["verify", str(root), "--repair", "-q"],
     ):
-        assert main(words) == 2
-        said = error_of(capsys)
+        said = refused(words)
         assert f"is being written by process {holder.pid} on " in said
         assert "since 20" in said
         assert "choose another folder" in said
@@ -73,30 +74,28 @@ def test_every_command_that_writes_a_suite_waits_for_none(
     holder.communicate()
     assert contents(root).keys() - before.keys() == {"hardsynth/.lock"}
     assert (
-        main(["generate", *tables, "-o", str(root), *CHEAP]) == 0
+        hardsynth("generate", tables, "-o", root, CHEAP) == 0
     )  # the lock died with its holder
     assert contents(root) == before
 
 
-def test_two_generates_at_once(desk, tmp_path, capsys):
+def test_two_generates_at_once(desk, tmp_path, refused):
     root = tmp_path / "hard"
-    words = [
+    words = words_of(
         "generate",
-        str(desk / "u.csv"),
-        str(desk / "t.csv"),
+        desk / "u.csv",
+        desk / "t.csv",
         "-o",
-        str(root),
-        *CHEAP,
-        "--certificate",
-        "none",
-    ]
+        root,
+        CHEAP,
+        "--certificate none",
+    )
     first = subprocess.Popen([sys.executable, "-m", "amlb_ext", *words])
     while first.poll() is None and not (root / "hardsynth/request.json").exists():
         time.sleep(0.002)
     first.send_signal(signal.SIGSTOP)
     try:
-        assert main(words) == 2
-        assert f"process {first.pid} on " in error_of(capsys)
+        assert f"process {first.pid} on " in refused(words)
     finally:
         first.send_signal(signal.SIGCONT)
     assert first.wait(120) == 0

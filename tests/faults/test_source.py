@@ -7,7 +7,8 @@ import sys
 import time
 
 import pytest
-from small_faults import CHEAP, cheap, contents, error_of, write_table
+from folders import contents
+from small_faults import CHEAP, cheap, error_of, write_table
 
 from amlb_ext.sources import files
 from amlb_ext.suite import SuiteFiles, verify_suite

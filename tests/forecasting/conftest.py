@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from commands import words_of
 
 from amlb_ext.cli import main
 from amlb_ext.sources.bundled_series import simulate_series
@@ -47,17 +48,9 @@ def twin(tmp_path_factory):
     definition.write_text(DEFINITION)
     suite = folder / "hard"
     words = ["harden", str(definition), "--baseline", "seasonal_naive"]
-    words += [
-        "--certificate",
-        "none",
-        "--copies",
-        "0",
-        "--learning-origins",
-        "2",
-        "-o",
-        str(suite),
-        "-q",
-    ]
+    words += words_of(
+        "--certificate none --copies 0 --learning-origins 2 -o", suite, "-q"
+    )
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         status = main(words)

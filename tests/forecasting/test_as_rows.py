@@ -98,7 +98,6 @@ def test_a_suite_of_rows_is_split_in_time_with_a_gap(tmp_path, capsys):
     assert main(["verify", str(out), "-q"]) == 0
 
 
-def test_flags_of_forecasting_suites_are_refused(tmp_path, capsys):
+def test_flags_of_forecasting_suites_are_refused(tmp_path, refused):
     words = ["generate", "bundled/series", "--as-rows", "6", "--origins", "2"]
-    assert main([*words, "-o", str(tmp_path / "rows")]) == 2
-    assert "--folds says how many blocks" in capsys.readouterr().err
+    assert "--folds says how many blocks" in refused(words, "-o", tmp_path / "rows")

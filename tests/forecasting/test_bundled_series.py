@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from amlb_ext.cli import main
 from amlb_ext.sources.bundled_series import BUNDLED_SERIES
 from amlb_ext.sources.panel import read_panel
 
@@ -21,15 +20,13 @@ def test_macrodata_has_twelve_whole_quarterly_series():
     assert np.all(panel.values[panel.names.index("pop")] > 177)
 
 
-def test_nothing_is_said_of_twelve_series_at_one_origin(capsys):
-    assert main(["compare", *WORDS]) == 2
-    error = capsys.readouterr().err
+def test_nothing_is_said_of_twelve_series_at_one_origin(refused):
+    error = refused("compare", WORDS)
     assert "12 series at 1 origin: nothing valid can be said" in error
     assert "--origins 30 --step 1" in error
 
 
-def test_over_time_nothing_is_claimed_where_f_fails(capsys):
-    assert main(["compare", *WORDS, "--origins", "30", "--step", "1"]) == 0
-    said = capsys.readouterr().out
+def test_over_time_nothing_is_claimed_where_f_fails(output_of):
+    said = output_of("compare", WORDS, "--origins 30 --step 1")
     assert "12 series are too few to learn where F fails" in said
     assert "no claim" in said

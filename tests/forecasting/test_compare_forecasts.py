@@ -296,22 +296,6 @@ def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
     assert result.row("file", "where F fails")["verdict"] == "no claim"
 
 
-def test_intervals_hold_their_truth_where_series_repeat_themselves():
-    """Differences of one series are alike at all origins, and its interval counts that."""
-    rng = np.random.default_rng(0)
-    series = np.repeat(np.arange(40), 5)
-    held = {"series": 0, "windows": 0}
-    for _ in range(300):
-        effect = np.repeat(rng.normal(0, 1, 40), 5)
-        losses = effect + rng.normal(0, 0.7, 200)
-        for name, clusters in (("series", series), ("windows", None)):
-            rows = ComparedUnits(loss_f=np.zeros(200), clusters=clusters)
-            estimate = rows.contrast(losses, np.zeros(200))
-            held[name] += estimate.low <= 0 <= estimate.high
-    assert held["series"] > 0.91 * 300
-    assert held["windows"] < 0.8 * 300
-
-
 def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on():
     rng = np.random.default_rng(0)
     series, origin = np.repeat(np.arange(40), 12), np.tile(np.arange(12), 40)

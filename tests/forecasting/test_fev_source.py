@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 import yaml
+from commands import words_of
 
-from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
 from amlb_ext.sources.panel import read_panel
@@ -113,37 +113,27 @@ def test_lists_of_unequal_length_are_refused(define, wide, tmp_path):
         ("tusks: []", "a definition is a list of tasks"),
     ],
 )
-def test_an_unreadable_definition_is_refused_in_a_line(text, message, tmp_path, capsys):
+def test_an_unreadable_definition_is_refused_in_a_line(
+    text, message, tmp_path, refused
+):
     path = tmp_path / "tasks.yaml"
     path.write_text(text)
-    assert main(["generate", str(path), "-o", str(tmp_path / "hard")]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
+    assert message in refused("generate", path, "-o", tmp_path / "hard")
     assert not (tmp_path / "hard").exists()
 
 
-def test_a_suite_is_made_of_fevs_windows(wide, tmp_path, capsys):
+def test_a_suite_is_made_of_fevs_windows(wide, tmp_path, refused, output_of):
     path = tmp_path / "tasks.yaml"
     cut = {"num_windows": 2, "initial_cutoff": "2013-06-01", "window_step_size": 2}
     entry = {"dataset_path": str(wide), "task_name": "north/shops", **TASK, **cut}
     path.write_text(yaml.safe_dump({"tasks": [entry]}))
     words = ["generate", str(path), "--baseline", "seasonal_naive"]
-    words += [
-        "--certificate",
-        "none",
-        "--copies",
-        "0",
-        "--learning-origins",
-        "1",
-        "-o",
-        str(tmp_path / "hard"),
-    ]
-    assert main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
+    words += words_of(
+        "--certificate none --copies 0 --learning-origins 1 -o", tmp_path / "hard"
+    )
+    lines = output_of(words).splitlines()
     seen = [line.split()[-1] for line in lines if "_full " in line]
     assert seen == ["2013-06-01", "2013-08-01"]
     assert any(line.startswith("north_shops_o1_full") for line in lines)
     # AMLB's twin is of AMLB's benchmarks
-    assert main(["harden", str(path), "-o", str(tmp_path / "hard2")]) == 2
-    assert "definition of fev's" in capsys.readouterr().err
+    assert "definition of fev's" in refused("harden", path, "-o", tmp_path / "hard2")

@@ -167,20 +167,6 @@ def test_unknown_names_are_refused():
         make_forecaster("no_such_module:Model")
 
 
-def test_losses_are_those_computed_by_hand():
-    past = np.array([1.0, 2.0, 4.0, 7.0])
-    scale = np.array([seasonal_scale(past, 2)])  # (3 + 5) / 2
-    y = np.array([[3.0, 5.0]])
-    assert scaled_errors(y, np.array([[2.0, 8.0]]), scale) == pytest.approx(
-        [(1 + 3) / 2 / 4]
-    )
-    quantiles = np.array([[[2.0, 4.0], [8.0, 5.0]]])  # levels .1 and .9
-    # 2 x (.1, .1; .9 x 3, 0) / 4 entries / scale 4
-    wanted = 2 * (0.1 * 1 + 0.1 * 1 + 0.9 * 3 + 0) / 4 / 4
-    got = scaled_quantile_losses(y, quantiles, np.array([0.1, 0.9]), scale)
-    assert got == pytest.approx([wanted])
-
-
 def amlb_scores(y, mean, quantiles, past):
     """MASE and SQL as ``amlb/results.py`` of v2.1.7 computes them, a row for each step."""
     n, horizon = y.shape

@@ -196,7 +196,7 @@ def test_verify_finds_shifted_times_missing_values_and_other_ids(changed):
     assert "ids are others" in verify_folder(changed)[0]
 
 
-def test_the_certificate_says_what_made_windows_are_for(suite, capsys):
+def test_the_certificate_says_what_made_windows_are_for(suite, output_of):
     (certificate,) = read_certificates(ForecastSuite.load(suite)).values()
     # bad windows are those of the test origins, as generate and report count them
     [table] = ForecastSuite.load(suite).tables
@@ -207,8 +207,7 @@ def test_the_certificate_says_what_made_windows_are_for(suite, capsys):
     assert certificate["AMLB's scale"].value == 1
     assert certificate["exact copies"].value == 0
     assert certificate.verdict != "rank" or certificate["ga: order"].passed
-    assert main(["show", str(suite)]) == 0
-    assert "time order" in capsys.readouterr().out
+    assert "time order" in output_of("show", suite)
 
 
 def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):

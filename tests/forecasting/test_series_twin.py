@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import words_of
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
@@ -94,24 +95,15 @@ def test_export_and_installation_have_the_twin(twin, tmp_path):
 
 
 def test_the_same_command_asks_for_force_and_gives_the_same_bytes(
-    twin, tmp_path, capsys
+    twin, tmp_path, refused
 ):
     copy = tmp_path / "hard"
     shutil.copytree(twin.suite, copy)
     words = ["harden", str(twin.folder / "mine.yaml"), "--baseline", "seasonal_naive"]
-    words += [
-        "--certificate",
-        "none",
-        "--copies",
-        "0",
-        "--learning-origins",
-        "2",
-        "-o",
-        str(copy),
-        "-q",
-    ]
-    assert main(words) == 2
-    assert "--force to replace it" in capsys.readouterr().err
+    words += words_of(
+        "--certificate none --copies 0 --learning-origins 2 -o", copy, "-q"
+    )
+    assert "--force to replace it" in refused(words)
     before = json.loads((copy / "hardsynth" / "manifest.json").read_text())
     assert main([*words, "--force"]) == 1
     after = json.loads((copy / "hardsynth" / "manifest.json").read_text())

@@ -8,6 +8,7 @@ import zipfile
 import pandas as pd
 import pytest
 import yaml
+from commands import words_of
 
 from amlb_ext.cli import main
 from amlb_ext.sources.bundled_series import simulate_series
@@ -71,26 +72,19 @@ def test_amlb_reads_the_series_of_an_export_from_its_address(suite, address, tmp
     }
 
 
-def test_series_are_not_read_from_s3(suite, tmp_path, capsys):
-    words = [
-        "export",
-        str(suite),
-        "--base-url",
-        "s3://bucket/x",
-        "-o",
-        str(tmp_path / "o"),
-    ]
-    assert main(words) == 2
-    assert "https://HOST/FOLDER" in capsys.readouterr().err
+def test_series_are_not_read_from_s3(suite, tmp_path, refused):
+    words = words_of("export", suite, "--base-url s3://bucket/x -o", tmp_path / "o")
+    assert "https://HOST/FOLDER" in refused(words)
 
 
-def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, capsys):
+def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, output_of):
     user = tmp_path / "user"
     user.mkdir()
     (user / "config.yaml").write_text("# mine\nseed: 3\n")
     where = ["--userdir", str(user)]
-    assert main(["install", str(suite), "--name", "series", *where]) == 0
-    assert "HardsynthForecast_series" in capsys.readouterr().out
+    assert "HardsynthForecast_series" in output_of(
+        "install", suite, "--name series", where
+    )
     home = user / "hardsynth_suites" / "series"
     path = tasks_of(home / "benchmarks" / "series.yaml")["sales_full"]["path"]
     assert path == str(suite / "data" / "sales_full" / "sales_full.csv")
@@ -98,8 +92,9 @@ def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, cap
     assert module["HardsynthForecast_series"]["module"] == (
         "hardsynth_suites.series.extensions.HardsynthForecast"
     )
-    assert main(["install", str(suite), "--name", "series", *where]) == 0
-    assert "already installed as series" in capsys.readouterr().out
+    assert "already installed as series" in output_of(
+        "install", suite, "--name series", where
+    )
     assert main(["uninstall", str(suite), *where, "-q"]) == 0
     assert [path.name for path in user.iterdir()] == ["config.yaml"]
     assert (user / "config.yaml").read_text() == "# mine\nseed: 3\n"

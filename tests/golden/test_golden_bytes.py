@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import threadpoolctl
 import torch
+from commands import hardsynth, words_of
 
 from amlb_ext.cli import main
 
@@ -92,10 +93,7 @@ def hold(name, found):
 def suite(tmp_path_factory):
     root = tmp_path_factory.mktemp("golden") / "suite"
     sources = ["bundled/toy", "bundled/wine", "bundled/titanic"]
-    assert (
-        main(["generate", *sources, "--folds", "1", "-o", str(root), "-j", "1", "-q"])
-        == 0
-    )
+    assert hardsynth("generate", sources, "--folds 1 -o", root, "-j 1 -q") == 0
     return root
 
 
@@ -116,15 +114,7 @@ def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
         100 * (table["area"] - 0.6 * broken) + rng.normal(0, 10, 120)
     )
     table.to_csv(tmp_path / "flats.csv", index=False)
-    words = [
-        "--targets",
-        "price",
-        "rent",
-        "--baseline",
-        "ridge",
-        "--synthesizer",
-        "local",
-    ]
+    words = words_of("--targets price rent --baseline ridge --synthesizer local")
     words += ["--folds", "2", "-o", str(tmp_path / "suite"), "-j", "1", "-q"]
     assert main(["generate", str(tmp_path / "flats.csv"), *words]) == 0
     hold("two targets", checksums_of(tmp_path / "suite"))
@@ -134,11 +124,6 @@ def test_a_suite_with_two_targets_keeps_its_bytes(tmp_path):
 def test_the_tables_of_a_report_keep_their_bytes(suite, tmp_path):
     results, page = tmp_path / "results", tmp_path / "page"
     assert main(["score", str(suite), "-r", str(results), "-j", "1", "-q"]) == 0
-    assert (
-        main(
-            ["report", str(suite), "-r", str(results), "-o", str(page), "-j", "1", "-q"]
-        )
-        == 0
-    )
+    assert hardsynth("report", suite, "-r", results, "-o", page, "-j 1 -q") == 0
     # results.csv and jobs.csv name the folder and the time of the run
     hold("report", checksums_of(page, skip=("report.html", "results.csv", "jobs.csv")))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from commands import hardsynth, words_of
 from planted_relations import planted_table
 from small_models import lighten
 
@@ -14,10 +15,11 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 from amlb_ext.validity.feasibility import audit_made_rows, measure_feasibility
 from amlb_ext.validity.task_rows import read_task
 
-FAST = ["--folds", "1", "--certificate", "none", "-j", "1", "-q", "--kappa", "0.3"]
-FAST += ["--epochs", "5", "--max-rows", "40", "--rule", "quantile"]
-FAST += ["--composition", "bad,synthetic", "--copies", "1", "--no-train-hard"]
-FAST += ["--synthesizer", "local", "--times", "2"]
+FAST = words_of(
+    "--folds 1 --certificate none -j 1 -q --kappa 0.3 --epochs 5 --max-rows 40",
+    "--rule quantile --composition bad,synthetic --copies 1 --no-train-hard",
+    "--synthesizer local --times 2",
+)
 
 
 def make_table(path, target="spouse", seed=0):
@@ -138,22 +140,17 @@ def test_a_target_that_can_be_read_off_is_told(tmp_path):
     assert audit_made_rows(read_task(suite, "table")).parts["ga"].infeasible == 0
 
 
-def test_the_command_lists_and_audits(tmp_path, capsys):
+def test_the_command_lists_and_audits(tmp_path, output_of, capsys):
     table = tmp_path / "table.csv"
     make_table(table)
     listed = tmp_path / "relations.yaml"
-    assert (
-        main(["relations", str(table), "--target", "label", "-o", str(listed), "-q"])
-        == 0
-    )
+    assert hardsynth("relations", table, "--target label -o", listed, "-q") == 0
     assert "- city determines country  # E = " in listed.read_text()
     suite = generate(tmp_path, "--relations", str(listed))
     capsys.readouterr()
-    assert main(["relations", str(suite.layout.root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["table"]
+    found = json.loads(output_of("relations", suite.layout.root, "--json"))["table"]
     assert found["parts"]["ga"]["infeasible"] == 0
-    assert main(["relations", str(suite.layout.root)]) == 0
-    assert "infeasible" in capsys.readouterr().out
+    assert "infeasible" in output_of("relations", suite.layout.root)
 
 
 @pytest.mark.parametrize(
@@ -165,22 +162,10 @@ def test_the_command_lists_and_audits(tmp_path, capsys):
         (["--relation", '__import__("os")'], "comparison is expected"),
     ],
 )
-def test_bad_declarations_write_nothing(tmp_path, capsys, flags, message):
+def test_bad_declarations_write_nothing(tmp_path, refused, flags, message):
     table = tmp_path / "table.csv"
     make_table(table)
     out = tmp_path / "out"
-    command = [
-        "generate",
-        str(table),
-        "--target",
-        "label",
-        "-o",
-        str(out),
-        *FAST,
-        *flags,
-    ]
-    assert main(command) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    command = words_of("generate", table, "--target label -o", out, FAST, flags)
+    assert message in refused(command)
     assert not out.exists()

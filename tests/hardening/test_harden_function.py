@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -12,6 +11,8 @@ import pandas as pd
 import pytest
 import yaml
 from amlb_runs import run_benchmark
+from commands import BRIEF, words_of
+from folders import contents
 from loopback_openml import Dataset, LoopbackOpenML, splits
 
 from amlb_ext.amlb.definition import read_definition
@@ -22,18 +23,7 @@ from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.suite import SuiteFiles, verify_suite
 
-FAST = [
-    "--baseline",
-    "logistic",
-    "--synthesizer",
-    "local",
-    "--kappa",
-    ".005",
-    "--tries",
-    "20",
-]
-FAST += ["--certificate", "none", "-j", "1", "--composition", "weighted"]
-FAST += ["--times", "1", "--copies", "1", "--no-train-hard"]
+FAST = words_of(BRIEF, "--baseline logistic --kappa .005 --tries 20")
 pytestmark = pytest.mark.usefixtures("light_models")
 
 SHIPPED = ["test", "validation", "small", "medium", "large", "timeseries"]
@@ -89,17 +79,9 @@ def user(tmp_path_factory):
 
 
 def harden(user, out, *more, benchmark="mine"):
-    words = [
-        "harden",
-        benchmark,
-        "-o",
-        str(out),
-        "--userdir",
-        str(user),
-        "--alpha",
-        ".6",
-        *FAST,
-    ]
+    words = words_of(
+        "harden", benchmark, "-o", out, "--userdir", user, "--alpha .6", FAST
+    )
     return main([*words, *more])
 
 
@@ -110,17 +92,12 @@ def made(user, tmp_path_factory):
     return out
 
 
-def checksums(root: Path) -> dict[str, str]:
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
-
-
-def twin(root: Path) -> dict[str, dict]:
+def twin(root):
     entries = yaml.safe_load((root / "benchmarks" / "mine_hard.yaml").read_text())
     return {entry["name"]: entry for entry in entries}
 
 
-def test_names_limits_and_metrics_are_the_originals(made) -> None:
+def test_names_limits_and_metrics_are_the_originals(made):
     entries = twin(made)
     assert list(entries) == ["three.folds", "plain"]
     first, second = entries.values()
@@ -146,7 +123,7 @@ def test_names_limits_and_metrics_are_the_originals(made) -> None:
     assert verify_suite(made) == []
 
 
-def test_without_main_tasks_the_twin_has_rows_drawn_by_region(user, tmp_path) -> None:
+def test_without_main_tasks_the_twin_has_rows_drawn_by_region(user, tmp_path):
     out = tmp_path / "hard"
     # too few failures to compare mixtures, so no task has a main one
     assert harden(user, out, "--composition", "auto", "-q", benchmark="mine#plain") == 0
@@ -164,7 +141,7 @@ def test_without_main_tasks_the_twin_has_rows_drawn_by_region(user, tmp_path) ->
     assert verify_suite(out) == []
 
 
-def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
+def test_folds_without_failures_are_said(made, user, tmp_path, capsys):
     first = twin(made)["three.folds"]
     assert first["folds"] == 2
     assert "fold 0 is 1, 1 is 2 of the original" in first["description"]
@@ -173,12 +150,12 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
         f"{{user}}/data/three_folds/three_folds_test_{fold}.csv" for fold in (1, 2)
     ]
     copy = shutil.copytree(made, tmp_path / "copy")
-    before = checksums(copy)
+    before = contents(copy)
     assert (
         harden(user, copy) == 1
     )  # the same command again: the same bytes, and all notes
     said = capsys.readouterr().out
-    assert checksums(copy) == before
+    assert contents(copy) == before
     assert "mine_hard: three.folds: folds without failures are left out" in said
     assert "left out: series: series: time series are not yet supported" in said
     # both definitions: the verdict rests on the untouched test folds, which the second one has
@@ -186,7 +163,7 @@ def test_folds_without_failures_are_said(made, user, tmp_path, capsys) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
+def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys):
     data = tmp_path / "data"
     shutil.copytree(user / "data", data)
     for fold in (0, 1):
@@ -242,7 +219,7 @@ def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys) -> None:
     assert verify_suite(out) == []
 
 
-def test_verify_sees_a_changed_twin(made, tmp_path) -> None:
+def test_verify_sees_a_changed_twin(made, tmp_path):
     copy = shutil.copytree(made, tmp_path / "copy")
     path = copy / "benchmarks" / "mine_hard.yaml"
     path.write_text(
@@ -252,21 +229,9 @@ def test_verify_sees_a_changed_twin(made, tmp_path) -> None:
     assert "mine_hard.yaml was changed" in found
 
 
-def test_generate_into_the_same_folder_takes_the_twin_away(
-    made, user, tmp_path
-) -> None:
+def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path):
     copy = shutil.copytree(made, tmp_path / "copy")
-    words = [
-        "generate",
-        "mine",
-        "-o",
-        str(copy),
-        "--userdir",
-        str(user),
-        "--alpha",
-        ".6",
-        *FAST,
-    ]
+    words = words_of("generate mine -o", copy, "--userdir", user, "--alpha .6", FAST)
     assert main([*words, "--name", "hardsynth_mine", "-q"]) == 1
     assert not (copy / "benchmarks" / "mine_hard.yaml").exists()
     assert (
@@ -275,7 +240,7 @@ def test_generate_into_the_same_folder_takes_the_twin_away(
     assert verify_suite(copy) == []
 
 
-def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
+def test_one_task_and_dry_run(user, tmp_path, capsys):
     out = tmp_path / "hard"
     assert harden(user, out, "--dry-run", benchmark="mine#plain") == 0
     assert "plain  binary" in capsys.readouterr().out
@@ -298,7 +263,7 @@ def test_one_task_and_dry_run(user, tmp_path, capsys) -> None:
         ("mine#nothing", [], "has no task 'nothing'"),
     ],
 )
-def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said) -> None:
+def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said):
     out = tmp_path / "hard"
     assert harden(user, out, *more, benchmark=benchmark) == 2
     error = capsys.readouterr().err
@@ -307,7 +272,7 @@ def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said) 
 
 
 @pytest.mark.exhaustive
-def test_a_suite_of_openml(tmp_path, monkeypatch, capsys) -> None:
+def test_a_suite_of_openml(tmp_path, monkeypatch, capsys):
     """Two of its tasks have one data set; AMLB would call both by its name."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -344,7 +309,7 @@ def test_a_suite_of_openml(tmp_path, monkeypatch, capsys) -> None:
     assert verify_suite(out) == []
 
 
-def test_installed_with_its_twin(made, user, tmp_path) -> None:
+def test_installed_with_its_twin(made, user, tmp_path):
     own = shutil.copytree(user, tmp_path / "own")
     change = install(made, own)
     assert change.benchmarks == ["hardsynth_mine", "hardsynth_mine_all", "mine_hard"]
@@ -361,9 +326,7 @@ def test_installed_with_its_twin(made, user, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_amlbs_definitions_are_found_without_a_checkout(
-    name, monkeypatch, tmp_path
-) -> None:
+def test_amlbs_definitions_are_found_without_a_checkout(name, monkeypatch, tmp_path):
     from amlb_ext.amlb.configuration import search_definition as find
 
     monkeypatch.delenv("AMLB_HOME", raising=False)
@@ -378,7 +341,7 @@ def test_amlbs_definitions_are_found_without_a_checkout(
 
 @pytest.mark.amlb
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_definitions_are_amlbs(amlb, name) -> None:
+def test_shipped_definitions_are_amlbs(amlb, name):
     def facts(path):
         keys = ("openml_task_id", "folds", "cores", "max_runtime_seconds", "metric")
         keys += ("dataset", "quantile_levels")
@@ -392,7 +355,7 @@ def test_shipped_definitions_are_amlbs(amlb, name) -> None:
 
 
 @pytest.mark.amlb
-def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
+def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path):
     own = Path(shutil.copytree(user, tmp_path / "own"))
     install(made, own)
     out = tmp_path / "out"
@@ -431,7 +394,7 @@ def test_both_run_and_stand_side_by_side(amlb, made, user, tmp_path) -> None:
 
 
 @pytest.mark.amlb
-def test_an_openml_task(openml_cache, tmp_path) -> None:
+def test_an_openml_task(openml_cache, tmp_path):
     path = tmp_path / "credit.yaml"
     path.write_text(
         "- {name: german credit, openml_task_id: 31, folds: 1, metric: acc}\n"

@@ -114,23 +114,6 @@ def test_a_fitted_model_keeps_what_it_was_fitted_on():
     assert list(unknown.features) == list(task.features)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"keep": ("idd",)}, "did you mean 'id'"),
-        ({"drop": ("colr",)}, "did you mean 'colour'"),
-        ({"drop": ("y",)}, "the target of planted"),
-        ({"keep": ("y",)}, "only as the target"),
-        ({"drop": ("x", "colour", "id")}, "every column"),
-        ({"keep": ("id",), "drop": ("id",)}, "both name 'id'"),
-    ],
-)
-def test_names_that_cannot_be_meant_are_refused(options, message):
-    task = planted(id=texts(*range(N)))
-    with pytest.raises(ConfigError, match=message):
-        check_column_options([task], SourceConfig(**options))
-
-
 def test_a_column_may_be_of_a_table_that_could_not_be_read():
     task = planted()
     check_column_options([task], SourceConfig(drop=("elsewhere",)), all_read=False)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+from amlb_scripts import ask_amlb, read_as_amlb
 from exhaustive import count_of, first_of
+from imported_files import sklearn_pipeline
 
 from amlb_ext.amlb.coding import write_csv
 from amlb_ext.core.assets import asset_path
@@ -24,12 +20,7 @@ SEEDS = 120
 
 @pytest.fixture(scope="module")
 def pipeline():
-    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
-    spec = importlib.util.spec_from_file_location("one_encoder_pipeline", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
+    return sklearn_pipeline()
 
 
 def random_frame(rng, n):
@@ -113,22 +104,6 @@ def written_pair(task, folder):
     return train, fitted
 
 
-def read_as_amlb(folder):
-    """Return features as AMLB's file loader gives them: test columns have the training types."""
-    train = pd.read_csv(folder / "train.csv").iloc[:, :-1]
-    texts = [
-        name
-        for name in train
-        if not pd.api.types.is_numeric_dtype(train[name])
-        and not pd.api.types.is_bool_dtype(train[name])
-    ]
-    train = train.astype(dict.fromkeys(texts, "category"))
-    test = pd.read_csv(folder / "test.csv", dtype=dict.fromkeys(texts, str)).iloc[
-        :, :-1
-    ]
-    return train, test.astype(dict.fromkeys(texts, "category"))
-
-
 def both(encoder, train, test):
     encoder = encoder.fit(train)
     return encoder.transform(train), encoder.transform(test)
@@ -138,7 +113,8 @@ def both(encoder, train, test):
 def test_the_integration_sees_the_generators_matrix(pipeline, tmp_path, seed):
     task = random_task(seed)
     ours = both(Encoder(task.columns), *written_pair(task, tmp_path))
-    theirs = both(pipeline.Encoder(), *read_as_amlb(tmp_path))
+    files = read_as_amlb(tmp_path / "train.csv", tmp_path / "test.csv")
+    theirs = both(pipeline.Encoder(), *[rows.iloc[:, :-1] for rows in files])
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
@@ -179,32 +155,18 @@ def test_made_rows_come_back_as_what_is_written(tmp_path):
 
 
 AMLB_SCRIPT = r"""
-import importlib.util, json, logging, sys, tempfile, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-import amlb.logger
-logging.TRACE = 5
-import numpy as np, pandas as pd, sklearn
-from amlb.resources import from_config
-from amlb.datasets.file import FileLoader
-from amlb.utils import Namespace as ns
-from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
-               frameworks=ns(root_module="frameworks", definition_file=[],
-                             allow_duplicates=False, tags=[]),
-               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
-spec = importlib.util.spec_from_file_location("hardsynth_pipeline", sys.argv[2])
+spec = importlib.util.spec_from_file_location("hardsynth_pipeline", cases["script"])
 pipeline = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = pipeline
 spec.loader.exec_module(pipeline)
-logging.disable(logging.CRITICAL)
-for folder in json.load(sys.stdin):
+for folder in cases["folders"]:
     data = FileLoader(tempfile.mkdtemp()).load(
         ns(train=[folder + "/train.csv"], test=[folder + "/test.csv"], target="y",
            type="binary", features=None, timestamp_column=None), fold=0)
     encoder = pipeline.Encoder().fit(data.train.X)
     np.savez(folder + "/theirs.npz", train=encoder.transform(data.train.X),
              test=encoder.transform(data.test.X))
-sys.__stdout__.write("VERSIONS" + json.dumps([pd.__version__, sklearn.__version__]))
+answers = pd.__version__
 """
 
 
@@ -216,26 +178,8 @@ def test_amlbs_own_reader_and_old_pandas_see_the_generators_matrix(amlb, tmp_pat
         ours[folder] = both(Encoder(task.columns), *written_pair(task, folder))
         folders.append(str(folder))
     script = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
-    done = subprocess.run(
-        [
-            str(amlb.python),
-            "-W",
-            "ignore",
-            "-c",
-            AMLB_SCRIPT,
-            str(amlb.root),
-            str(script),
-        ],
-        input=json.dumps(folders),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=amlb.root,
-        env={**os.environ, "TMPDIR": str(tmp_path)},  # AMLB leaves its caches there
-        timeout=600,
-    )
-    assert "VERSIONS" in done.stdout, done.stderr[-3000:]
-    assert json.loads(done.stdout.split("VERSIONS")[1])[0].startswith("1.")
+    cases = {"folders": folders, "script": str(script)}
+    assert ask_amlb(amlb, AMLB_SCRIPT, cases, tmp_path).startswith("1.")
     for folder, pair in ours.items():
         theirs = np.load(folder / "theirs.npz")
         for a, name in zip(pair, ("train", "test"), strict=True):

@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from small_models import lighten
+from written_suites import put_fold
 
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
-from amlb_ext.suite import Coding, Layout, amlb_name, write_fold
+from amlb_ext.suite import Layout, amlb_name
 
 
 def balance(rows=625):
@@ -94,16 +95,8 @@ def harden(task, *, light=True, **layers):
 def written(task, hard, folder):
     """Write a fold and return its files as text, ``part, side -> frame``, made rows marked."""
     layout = Layout(folder)
-    record = write_fold(
-        layout,
-        task.name,
-        Coding.of(task),
-        fold=0,
-        train=hard.train,
-        parts=hard.parts,
-        key="key",
-        summary=hard.summary,
-    )
+    about = {"name": task.name, "key": "key", "summary": hard.summary}
+    record = put_fold(layout, task, hard.train, hard.parts, **about)
     out = {}
     for part, entry in record.parts.items():
         name = amlb_name(task.name, part)

@@ -20,6 +20,15 @@ COMMON = {
     "composition": ["bad", "synthetic"],
 }
 
+#: Candidates that are enough for a ranking and cheap to fit, for what does not ask for the zoo.
+FEW = (
+    "ridge",
+    "knn",
+    "sklearn.naive_bayes.GaussianNB",
+    "sklearn.tree.DecisionTreeClassifier:max_depth=2",
+    "sklearn.tree.DecisionTreeClassifier:max_depth=8",
+)
+
 
 def region_table(n=1500):
     """A linear rule that is reversed in a corner: a linear F fails there, trees do not."""

@@ -1,5 +1,8 @@
 """Reports made up of random numbers, complete to the last column: for tests of what shows them."""
 
+from dataclasses import replace
+from itertools import combinations, product
+
 import numpy as np
 import pandas as pd
 
@@ -16,6 +19,8 @@ from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import plan_measure
 
 FRAMEWORKS = ("AutoGluon", "FLAML", "H2OAutoML", "LightAutoML", "RandomForest")
+#: Its predictions of a fold are missing.
+INCOMPLETE = "H2OAutoML"
 PARTS = ("full", "region", "bad", "ga", "synthetic", "evaluation")
 KINDS = ("binary", "multiclass", "regression")
 REASONS = {
@@ -32,39 +37,22 @@ REASONS = {
 }
 
 
-def sample_report(
-    n_tasks=3,
-    seed=0,
-    results=True,
-    names=None,
-    points=200,
-    frameworks=FRAMEWORKS,
-    jobs=4,
-):
+def sample_report(n_tasks=3, *, results=True, names=None, jobs=4):
     """Return a report on ``n_tasks`` tasks.
 
     ``results``: whether any framework has run; ``names`` replaces the names of the first tasks,
-    which then appear as title, target, label and reason too; ``points`` per chart; ``jobs``
-    without a score.
+    which then appear as title, target, label and reason too; ``jobs`` without a score.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     task_names = [f"bank-{number}" for number in range(1, n_tasks + 1)]
     suite = "bank-suite"
     if names:
         task_names[: len(names)] = names
         suite = names[0]
-    tasks = []
-    for position, name in enumerate(task_names):
-        task = sample_task(
-            rng,
-            name,
-            position,
-            results=results,
-            points=points,
-            frameworks=frameworks,
-        )
-        tasks.append(task)
-    tasks = tuple(tasks)
+    tasks = tuple(
+        _task(rng, name, position, results=results)
+        for position, name in enumerate(task_names)
+    )
     about = {
         "Suite": suite,
         "Made with": "hardsynth 0.3.0, seed 0",
@@ -90,33 +78,30 @@ def sample_report(
             jobs=pd.DataFrame(columns=["status"]),
             commands=(f"hardsynth run {suite}",),
         )
-    best = frameworks[0]
     return SuiteReport(
         **shared,
         verdict=(
-            f"{best} really improves where F fails: better on {n_tasks} of {n_tasks} tasks.",
+            f"AutoGluon really improves where F fails: better on {n_tasks} of {n_tasks} tasks.",
             "On average it saves 18 % of F's loss in the failure region.",
             "RandomForest cannot be told apart from a re-fit of F.",
         ),
         warnings=(
             "2 of 60 jobs failed and 1 was refused: their frameworks stand incomplete.",
         ),
-        overall=_overall(rng, n_tasks, frameworks),
-        ranks=_ranks(rng, [task.name for task in tasks], frameworks),
-        frameworks=_frameworks(rng, frameworks, 3 * n_tasks),
-        jobs=_jobs(rng, frameworks, [task.name for task in tasks], jobs),
+        overall=_overall(rng, n_tasks),
+        ranks=_ranks(task_names),
+        frameworks=_frameworks(rng, 3 * n_tasks),
+        jobs=_jobs(task_names, jobs),
         commands=(
             f"hardsynth run {suite} --framework FLAML --task bank-1",
             f"hardsynth run {suite} --framework H2OAutoML --task bank-2 --fold 1",
         ),
-        charts=(
-            _forest("overall", "Loss relative to F, over all tasks", rng, frameworks),
-        ),
+        charts=(sample_charts("Loss relative to F", "overall")["forest"],),
         notes=("p-values over the suite are adjusted for all tasks and frameworks.",),
     )
 
 
-def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAMEWORKS):
+def _task(rng, name, position, *, results):
     """Return one task; position 1, 2, ... differ in kind, certificate and what is missing."""
     kind = KINDS[position % 3]
     verdict = ("rank", "describe", "stress-test only")[position % 3]
@@ -126,7 +111,7 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
         else tuple(f"{name[:24]} {k}" for k in range(2 + position % 3))
     )
     empty = pd.DataFrame()
-    charts = _charts(rng, f"t{position}", points, frameworks)
+    charts = tuple(sample_charts(name, f"t{position}").values())
     return TaskReport(
         name=name,
         title=f"{name} (the source's own title)",
@@ -147,12 +132,10 @@ def sample_task(rng, name, position=0, results=True, points=200, frameworks=FRAM
         warnings=("H2OAutoML lacks predictions for fold 2.",)
         if position % 3 == 0
         else (),
-        contrasts=_contrasts(rng, name, frameworks, position % 3 == 2)
-        if results
-        else empty,
-        pairs=_pairs(rng, name, frameworks) if results else empty,
-        scores=_scores(rng, name, kind, frameworks) if results else empty,
-        slices=_slices(rng, name) if position % 2 == 0 else _slices(rng, name)[:0],
+        contrasts=_contrasts(rng, name, position % 3 == 2) if results else empty,
+        pairs=_pairs(rng, name) if results else empty,
+        scores=_scores(rng, name, kind) if results else empty,
+        slices=_slices(name) if position % 2 == 0 else _slices(name)[:0],
         uncertified="The task was not certified.",
         composition=("weighted",),
         charts=charts if results else charts[:2],
@@ -197,344 +180,212 @@ def _certificate(rng, name, kind, verdict):
     )
 
 
-def _contrasts(rng, name, frameworks, no_claim):
+def points(n=50, name="p", **more):
+    """Return a cloud of points as a series."""
+    rng = np.random.default_rng(n)
+    return ChartSeries(name, "points", rng.normal(size=n), rng.normal(size=n), **more)
+
+
+def sample_charts(text="name", key="k"):
+    """Return a chart for each kind of marks, with one text wherever a user's may stand."""
+    edges = np.linspace(0, 1, 6)
+    spots = np.arange(3.0)
+    gap = np.array([0.1, np.nan, 0.3])
+    intervals = ChartSeries(
+        text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1
+    )
+    hollow = replace(
+        intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad"
+    )
+    given = {"title": text, "about": text, "x_label": text, "y_label": text}
+    names = (text + " a", text + " b", "c")
+    return {
+        "map": Chart(
+            f"{key}-map",
+            **given,
+            series=tuple(
+                points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20)
+                for i in range(6)
+            ),
+        ),
+        "line": Chart(
+            f"{key}-line",
+            **given,
+            guides=("diagonal",),
+            series=tuple(
+                ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}")
+                for i in range(3)
+            ),
+        ),
+        "bins": Chart(
+            f"{key}-bins",
+            **given,
+            series=tuple(
+                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f")
+                for i in range(2)
+            ),
+        ),
+        "shares": Chart(
+            f"{key}-shares",
+            **given,
+            x_categories=names,
+            series=tuple(
+                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga")
+                for i in range(3)
+            ),
+        ),
+        "forest": Chart(
+            f"{key}-forest",
+            **given,
+            y_categories=names,
+            guides=("zero",),
+            series=(intervals, hollow),
+        ),
+    }
+
+
+def _contrasts(rng, name, no_claim):
+    same = {"task": name, "rows": 4521, "effective_size": 612.4, "null_se": 0.0021}
+    same |= dict.fromkeys(("from_region", "from_elsewhere", "rmse", "rmse_f"), np.nan)
     rows = []
-    for where in ("all rows", "region"):
-        for k, framework in enumerate(frameworks):
-            loss_f = rng.uniform(0.15, 0.3)
-            difference = rng.normal(-0.02, 0.02)
-            half = np.nan if k == 2 else rng.uniform(0.005, 0.03)
-            verdict, reason = "undecided", "The interval holds zero."
-            if no_claim:
-                verdict, reason = (
-                    "no claim",
-                    "Its certificate allows stress tests only.",
-                )
-            elif k == 2:
-                verdict, reason = (
-                    "incomplete",
-                    "No interval: fold 2 has no predictions.",
-                )
-            elif abs(difference) > half:
-                verdict, reason = (
-                    ("better" if difference < 0 else "worse"),
-                    "p (adjusted) below 0.05.",
-                )
-            rows.append(
-                {
-                    "task": name,
-                    "framework": framework,
-                    "where": where,
-                    "folds": 2 if k == 2 else 3,
-                    "rows": 4521,
-                    "loss": loss_f + difference,
-                    "loss_f": loss_f,
-                    "difference": difference,
-                    "low": difference - half,
-                    "high": difference + half,
-                    "relative": difference / loss_f,
-                    "p": rng.uniform(0, 0.2) ** 2,
-                    "p_adjusted": np.nan
-                    if k == 2
-                    else 0.01
-                    if abs(difference) > half
-                    else 0.4,
-                    "effective_size": 612.4,
-                    "weighted": where == "region" and k != 2,
-                    "null_difference": rng.normal(0, 0.002),
-                    "null_se": 0.0021,
-                    "p_null": rng.uniform(),
-                    "from_region": np.nan,
-                    "from_elsewhere": np.nan,
-                    "rmse": np.nan,
-                    "rmse_f": np.nan,
-                    "by": "capped",
-                    "verdict": verdict,
-                    "reason": reason,
-                }
-            )
+    for where, framework in product(("all rows", "region"), FRAMEWORKS):
+        is_whole = framework != INCOMPLETE
+        loss_f = rng.uniform(0.15, 0.3)
+        difference = rng.normal(-0.02, 0.02)
+        half = rng.uniform(0.005, 0.03) if is_whole else np.nan
+        is_shown = abs(difference) > half
+        verdict, reason = "undecided", "The interval holds zero."
+        if no_claim:
+            verdict, reason = "no claim", "Its certificate allows stress tests only."
+        elif not is_whole:
+            verdict, reason = "incomplete", "No interval: fold 2 has no predictions."
+        elif is_shown:
+            verdict = "better" if difference < 0 else "worse"
+            reason = "p (adjusted) below 0.05."
+        row = {
+            "framework": framework,
+            "where": where,
+            "folds": 3 if is_whole else 2,
+            "loss": loss_f + difference,
+            "loss_f": loss_f,
+            "difference": difference,
+            "low": difference - half,
+            "high": difference + half,
+            "relative": difference / loss_f,
+            "p": rng.uniform(0, 0.2) ** 2,
+            "p_adjusted": (0.01 if is_shown else 0.4) if is_whole else np.nan,
+            "weighted": where == "region" and is_whole,
+            "null_difference": rng.normal(0, 0.002),
+            "p_null": rng.uniform(),
+            "by": "capped",
+            "verdict": verdict,
+            "reason": reason,
+        }
+        rows.append({**same, **row})
     return pd.DataFrame(rows)
 
 
-def _pairs(rng, name, frameworks):
+def _pairs(rng, name):
+    same = {"task": name, "folds": 3, "rows": 4521, "weighted": True, "p": 0.2}
+    same |= {"p_holm": 0.4, "null_spread": 0.004, "p_null": 0.5}
+    same |= {"verdict": "undecided", "reason": "The interval holds zero."}
     rows = []
-    for i, framework in enumerate(frameworks):
-        for other in frameworks[i + 1 :]:
-            d, half = rng.normal(0, 0.02), rng.uniform(0.005, 0.03)
-            rows.append(
-                {
-                    "task": name,
-                    "framework": framework,
-                    "other": other,
-                    "folds": 3,
-                    "rows": 4521,
-                    "weighted": True,
-                    "difference": d,
-                    "low": d - half,
-                    "high": d + half,
-                    "p": 0.2,
-                    "p_holm": 0.4,
-                    "null_spread": 0.004,
-                    "p_null": 0.5,
-                    "verdict": "undecided",
-                    "reason": "The interval holds zero.",
-                }
-            )
-    columns = [
-        "task",
-        "framework",
-        "other",
-        "folds",
-        "rows",
-        "weighted",
-        "difference",
-        "low",
-        "high",
-        "p",
-        "p_holm",
-        "null_spread",
-        "p_null",
-        "verdict",
-        "reason",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    for framework, other in combinations(FRAMEWORKS, 2):
+        d, half = rng.normal(0, 0.02), rng.uniform(0.005, 0.03)
+        row = {"framework": framework, "other": other, "difference": d}
+        rows.append({**same, **row, "low": d - half, "high": d + half})
+    return pd.DataFrame(rows)
 
 
-def _scores(rng, name, kind, frameworks):
-    metrics = (
-        {"rmse": "lower", "r2": "higher"}
-        if kind == "regression"
-        else {"auc": "higher", "logloss": "lower", "balacc": "higher"}
-    )
-    rows = [
-        {
+def _scores(rng, name, kind):
+    metrics = {"auc": "higher", "logloss": "lower", "balacc": "higher"}
+    if kind == "regression":
+        metrics = {"rmse": "lower", "r2": "higher"}
+    rows = []
+    for metric, framework, part in product(metrics, ("F", *FRAMEWORKS), PARTS):
+        if (framework, part) == ("FLAML", "evaluation"):
+            continue
+        is_full = part == "full"
+        value = rng.uniform(0.5, 0.95)
+        row = {
             "task": name,
             "framework": framework,
             "part": part,
             "metric": metric,
-            "value": np.nan if (k, part) == (1, "ga") else rng.uniform(0.5, 0.95),
-            "low": 0.4 if part == "full" else np.nan,
-            "high": 0.97 if part == "full" else np.nan,
+            "value": np.nan if (framework, part) == ("AutoGluon", "ga") else value,
+            "low": 0.4 if is_full else np.nan,
+            "high": 0.97 if is_full else np.nan,
             "rows": 4521 if part in ("full", "region") else 271,
-            "folds": 2 if k == 2 else 3,
-            "direction": direction,
+            "folds": 2 if framework == "FLAML" else 3,
+            "direction": metrics[metric],
         }
-        for metric, direction in metrics.items()
-        for k, framework in enumerate(("F", *frameworks))
-        for part in PARTS
-        if (k, part) != (2, "evaluation")
-    ]
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _slices(rng, name):
-    rows = [
-        {
-            "task": name,
-            "slice": text,
-            "rows": 240,
-            "bad": 61,
-            "share": 0.254,
-            "low": 0.203,
-            "high": 0.313,
-            "base": 0.06,
-            "lift": 4.2,
-            "p": 1e-9,
-            "p_holm": 3e-9,
-            "n_features": 2,
-        }
-        for text in ("age > 60 and balance <= 0", f"{name} is one of (a, b, “c, d”)")
-    ]
-    return pd.DataFrame(rows)
+def _slices(name):
+    same = {"task": name, "rows": 240, "bad": 61, "share": 0.254, "low": 0.203}
+    same |= {"high": 0.313, "base": 0.06, "lift": 4.2, "p": 1e-9, "p_holm": 3e-9}
+    texts = ("age > 60 and balance <= 0", f"{name} is one of (a, b, “c, d”)")
+    return pd.DataFrame([{**same, "slice": text, "n_features": 2} for text in texts])
 
 
-def _forest(key, title, rng, frameworks):
-    d, half = (
-        rng.normal(-0.1, 0.1, len(frameworks)),
-        rng.uniform(0.02, 0.1, len(frameworks)),
-    )
-    half[2:3] = np.nan
-    rows = tuple(
-        ChartSeries(
-            framework,
-            "intervals",
-            d[k : k + 1],
-            np.array([float(k)]),
-            f"c{k % 8}",
-            (d - half)[k : k + 1],
-            (d + half)[k : k + 1],
-            (f"{framework}: {d[k]:.3f}",),
-        )
-        for k, framework in enumerate(frameworks)
-    )
-    return Chart(
-        key,
-        title,
-        "Left of the line is less loss than F.",
-        "difference to F",
-        "",
-        rows,
-        y_categories=tuple(frameworks),
-        guides=("zero",),
-    )
-
-
-def _charts(rng, key, n, frameworks):
-    roles = ("good", "bad", "ga", "synthetic")
-    cloud = tuple(
-        ChartSeries(
-            role,
-            "points",
-            rng.normal(k, 1, max(n // 4, 1)),
-            rng.normal(0, 1, max(n // 4, 1)),
-            role,
-            text=[f"row {i}, loss {i / 997:.3f}" for i in range(max(n // 4, 1))],
-            symbol=k,
-        )
-        for k, role in enumerate(roles)
-    )
-    edges = np.linspace(0, 1, 21)
-    bars = tuple(
-        ChartSeries(role, "bars", edges, rng.dirichlet(np.ones(20)), role)
-        for role in ("good", "bad")
-    )
-    grid = np.linspace(0, 1, 50)
-    lines = tuple(
-        ChartSeries(framework, "line", grid, np.sort(rng.uniform(size=50)), f"c{k % 8}")
-        for k, framework in enumerate(frameworks)
-    )
-    scatter = ChartSeries(
-        "rows", "points", rng.uniform(size=n), rng.uniform(size=n), "f"
-    )
-    return (
-        Chart(
-            f"{key}-map",
-            "Map of the rows",
-            "Bad rows lie to the right.",
-            "",
-            "",
-            cloud,
-        ),
-        Chart(f"{key}-loss", "Loss of F", "Bad rows lose more.", "loss", "share", bars),
-        _forest(f"{key}-forest", "Contrasts with F in the region", rng, frameworks),
-        Chart(
-            f"{key}-curve",
-            "Calibration",
-            "Curves near the diagonal are calibrated.",
-            "predicted",
-            "observed",
-            lines,
-            guides=("diagonal",),
-        ),
-        Chart(
-            f"{key}-rows",
-            "Loss of F and of the best framework",
-            "Below the line F loses more.",
-            "loss of F",
-            "loss of the best",
-            (scatter,),
-            guides=("diagonal",),
-        ),
-        Chart(
-            f"{key}-parts",
-            "Score by part",
-            "All fall on bad rows.",
-            "part",
-            "auc",
-            tuple(
-                ChartSeries(
-                    f, "bars", np.arange(4.0), rng.uniform(0.5, 1, 4), f"c{k % 8}"
-                )
-                for k, f in enumerate(frameworks)
-            ),
-            x_categories=("full", "bad", "ga", "synthetic"),
-        ),
-    )
-
-
-def _overall(rng, n_tasks, frameworks):
-    count = len(frameworks)
+def _overall(rng, n_tasks):
+    count = len(FRAMEWORKS)
     relative = np.sort(rng.normal(-0.1, 0.1, count))
     half = np.full(count, np.nan if n_tasks < 3 else 0.12)
     better = rng.integers(0, n_tasks + 1, count)
-    return pd.DataFrame(
-        {
-            "framework": frameworks,
-            "tasks": n_tasks,
-            "overall_better": better,
-            "overall_worse": 0,
-            "overall_undecided": n_tasks - better,
-            "overall_withheld": 0,
-            "overall_better_family": better // 2,
-            "overall_relative": relative,
-            "overall_low": relative - half,
-            "overall_high": relative + half,
-            "better": better,
-            "worse": 0,
-            "undecided": n_tasks - better,
-            "withheld": 0,
-            "better_family": better // 2,
-            "relative": relative,
-            "low": relative - half,
-            "high": relative + half,
-            "larger": better // 3,
-            "mean_rank": 1.0 + np.arange(count),
-        }
-    )
+    table = pd.DataFrame({"framework": FRAMEWORKS, "tasks": n_tasks})
+    for sign in ("overall_", ""):
+        table[f"{sign}better"] = better
+        table[f"{sign}worse"] = 0
+        table[f"{sign}undecided"] = n_tasks - better
+        table[f"{sign}withheld"] = 0
+        table[f"{sign}better_family"] = better // 2
+        table[f"{sign}relative"] = relative
+        table[f"{sign}low"] = relative - half
+        table[f"{sign}high"] = relative + half
+    return table.assign(larger=better // 3, mean_rank=1.0 + np.arange(count))
 
 
-def _ranks(rng, tasks, frameworks):
-    names = [*frameworks, "F"]
+def _ranks(tasks):
+    names = [*FRAMEWORKS, "F"]
+    mean = pd.Series(1.3 + 0.8 * np.arange(len(names)), index=names)
     if len(tasks) < 3:
-        return FrameworkRanks(
-            pd.Series(1.0 + np.arange(len(names)), index=names),
-            tuple(tasks),
-            {},
-            np.nan,
-            pd.DataFrame(),
-            "Fewer than 3 tasks are shared, so ranks were not tested.",
-        )
+        why = "Fewer than 3 tasks are shared, so ranks were not tested."
+        return FrameworkRanks(mean, tuple(tasks), {}, np.nan, pd.DataFrame(), why)
     p = pd.DataFrame(0.2, index=names, columns=names)
     p.loc[names[0], names[-1]] = p.loc[names[-1], names[0]] = 0.004
-    mean = pd.Series(1.3 + 0.8 * np.arange(len(names)), index=names)
     left_out = {tasks[-1]: "H2OAutoML has no score on it."}
-    return FrameworkRanks(
-        mean, tuple(tasks[:-1]), left_out, 0.012, p, "Friedman's test, then Nemenyi's."
-    )
+    about = "Friedman's test, then Nemenyi's."
+    return FrameworkRanks(mean, tuple(tasks[:-1]), left_out, 0.012, p, about)
 
 
-def _frameworks(rng, frameworks, runs):
-    return pd.DataFrame(
-        {
-            "framework": frameworks,
-            "name": frameworks,
-            "constraint": "1h8c",
-            "version": "stable",
-            "runs": runs,
-            "scored": runs - 1,
-            "failed": 1,
-            "missing": 0,
-            "refused": 0,
-            "not_run": 0,
-            "minutes": rng.uniform(10, 2000, len(frameworks)),
-        }
-    )
+def _frameworks(rng, runs):
+    counts = {"runs": runs, "scored": runs - 1, "failed": 1}
+    counts |= dict.fromkeys(("missing", "refused", "not_run"), 0)
+    table = pd.DataFrame({"framework": FRAMEWORKS, "name": FRAMEWORKS})
+    table = table.assign(constraint="1h8c", version="stable", **counts)
+    return table.assign(minutes=rng.uniform(10, 2000, len(FRAMEWORKS)))
 
 
-def _jobs(rng, frameworks, tasks, count):
+def _jobs(tasks, count):
     status = ("failed", "missing", "refused", "not run")
-    return pd.DataFrame(
-        {
-            "framework": [frameworks[i % len(frameworks)] for i in range(count)],
-            "amlb_task": [
-                f"{tasks[i % len(tasks)]}_full" if tasks else "none"
-                for i in range(count)
-            ],
-            "fold": [i % 3 for i in range(count)],
-            "status": [status[i % 4] for i in range(count)],
-            "reason": [
-                f"TimeoutError: {tasks[i % len(tasks)] if tasks else ''} took too long"
-                for i in range(count)
-            ],
+    rows = []
+    for i in range(count):
+        task = tasks[i % len(tasks)]
+        row = {
+            "framework": FRAMEWORKS[i % len(FRAMEWORKS)],
+            "amlb_task": f"{task}_full",
         }
-    )
+        row |= {"fold": i % 3, "status": status[i % 4]}
+        rows.append({**row, "reason": f"TimeoutError: {task} took too long"})
+    return pd.DataFrame(rows)
+
+
+def row_of(table, **where):
+    """Return the one row of a table that has these values."""
+    for column, value in where.items():
+        table = table[table[column] == value]
+    (row,) = table.to_dict("records")
+    return row

@@ -1,7 +1,5 @@
 """What the tests of faults share."""
 
-import hashlib
-
 import numpy as np
 import pandas as pd
 
@@ -26,15 +24,6 @@ def write_table(path, seed, n=50, shift=0.0):
     frame["y"] = frame["a"] * 3 + shift + rng.normal(0, 0.3, n)
     frame.to_csv(path, index=False)
     return path
-
-
-def contents(root):
-    """Return the sha256 of every file, as ``diff -r`` would compare them."""
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 def error_of(capsys):

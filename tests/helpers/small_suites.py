@@ -3,21 +3,18 @@
 import numpy as np
 import pandas as pd
 from loopback_publish import KEY
+from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.publish import Server, plan_suite, publish_plan
 from amlb_ext.suite import (
-    Coding,
     Layout,
     Part,
     Rows,
     SuiteRequest,
-    SuiteTask,
     begin_suite,
-    finish_suite,
     verify_suite,
-    write_fold,
 )
 
 ORIGINS = ("good", "bad", "ga", "synthetic")
@@ -55,46 +52,24 @@ def write_suite(root, tasks, licence="CC BY 4.0", seed=1, integrations=None, **o
         n = max(train + test for train, test in folds)
         frame = table(kind, n)
         task = make_task(frame, frame.columns[-1], name=f"{name} set")
-        coding, records = Coding.of(task), []
+        records = []
         for fold, (train, test) in enumerate(folds):
             parts = {"": Part(take(task, range(n - test, n)))}
             parts["full"] = parts[""]
             parts["region"] = Part(take(task, range(n - test, n - test // 2)))
             rows = take(task, range(train), origin=False)
             records.append(
-                write_fold(
-                    layout,
-                    name,
-                    coding,
-                    fold=fold,
-                    train=rows,
-                    parts=parts,
-                    key=f"k{fold}",
-                    summary={},
+                put_fold(
+                    layout, task, rows, parts, name=name, fold=fold, key=f"k{fold}"
                 )
             )
-        entries.append(
-            SuiteTask(
-                name=name,
-                kind=task.kind,
-                target=task.target_name,
-                coding=coding,
-                origin=Origin(
-                    f"openml/t/{len(name)}", {"data_id": "7"}, licence, **origin
-                ),
-                content_hash=task.content_hash,
-                notes=(),
-                folds=tuple(records),
-                source_name=task.name,
-            )
-        )
-    finish_suite(
+        source = Origin(f"openml/t/{len(name)}", {"data_id": "7"}, licence, **origin)
+        entries.append(entry_of(task, records, name=name, origin=source))
+    finish(
         layout,
-        name="hardsynth",
+        entries,
         config={"seed": seed},
         seed=seed,
-        tasks=entries,
-        failures=[],
         version="9.9",
         integrations=integrations or {},
         request=SuiteRequest(command="hardsynth generate openml/t/1 -o DIR"),

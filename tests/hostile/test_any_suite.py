@@ -496,7 +496,7 @@ def test_told_so_run_goes_on(suite, kind, tmp_path):
     assert "nowhere" in lines[0]
 
 
-def test_what_a_user_may_add_is_no_damage(suite, kind, capsys):
+def test_what_a_user_may_add_is_no_damage(suite, kind, output_of):
     add = change_file(
         "constraints.yaml", "mine: {folds: 10, max_runtime_seconds: 180, cores: 1}\n"
     )
@@ -510,8 +510,7 @@ def test_what_a_user_may_add_is_no_damage(suite, kind, capsys):
     cache = suite / "extensions" / module_of(suite) / "__pycache__"
     cache.mkdir()
     (cache / "exec.cpython-311.pyc").write_bytes(b"x")
-    assert main(["verify", str(suite)]) == 0
-    said = capsys.readouterr().out
+    said = output_of("verify", suite)
     for name in ("mine is an entry", "Mine/exec.py", "README.md", "__pycache__"):
         assert name in said
 

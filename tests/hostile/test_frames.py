@@ -132,7 +132,7 @@ def tables(draw):
     return header, columns, form, kind, target, rule
 
 
-def written(folder: Path, header: list[str], columns: list[list], form: str) -> Path:
+def written(folder, header, columns, form):
     """The table as a file; what Parquet cannot hold is written as CSV."""
     if form == "parquet":
         path = folder / "t.parquet"
@@ -151,9 +151,7 @@ def written(folder: Path, header: list[str], columns: list[list], form: str) -> 
     return path
 
 
-def generated(
-    path: Path, out: Path, kind: str | None, target: str | None, rule: str
-) -> str:
+def generated(path, out, kind, target, rule):
     """What became of it: 'written', or the error."""
     config = build_config(
         {

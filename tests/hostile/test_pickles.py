@@ -13,7 +13,6 @@ import pytest
 from hostile_files import Bomb, zipped
 from sklearn.linear_model import LinearRegression
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.models.files import load_model
 from amlb_ext.models.predictions import read_predictions
@@ -37,13 +36,12 @@ def test_a_pickled_baseline_is_refused(tmp_path, mark, name):
         load_model(path, trust_pickle=False)
 
 
-def test_a_pickled_baseline_stops_the_command(tmp_path, mark, table, capsys):
+def test_a_pickled_baseline_stops_the_command(tmp_path, mark, table, refused):
     path = tmp_path / "m.pkl"
     path.write_bytes(pickle.dumps(Bomb(mark)))
     words = ["generate", str(table), "-o", str(tmp_path / "out")]
     words += ["--baseline", str(path)]
-    assert main([*words, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
-    assert "--trust-pickle" in capsys.readouterr().err
+    assert "--trust-pickle" in refused(words, "--folds 1 --certificate none -j 1 -q")
     assert not [file for file in tmp_path.glob("out/**/*") if file.is_file()]
 
 

@@ -64,7 +64,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 from sklearn.utils.discovery import all_estimators
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models.files import load_model
 from amlb_ext.models.skops_files import UnpackLimits, load_skops, loss_classes
@@ -266,7 +265,7 @@ def test_an_attribute_of_a_module_is_no_class_of_it(tmp_path, mark, name):
         assert "--trust-pickle only if the file is your own" in str(caught.value)
 
 
-def test_a_shell_command_in_a_model_does_not_run(tmp_path, mark, capsys):
+def test_a_shell_command_in_a_model_does_not_run(tmp_path, mark, refused):
     call = node(
         "ConstructorFromReduceNode",
         "sklearn.utils._testing.check_output",
@@ -278,12 +277,11 @@ def test_a_shell_command_in_a_model_does_not_run(tmp_path, mark, capsys):
     )
     table = str(tmp_path / "t.csv")
     generate = ["generate", table, "-o", str(tmp_path / "out"), "--baseline", str(path)]
-    assert (
-        main([*generate, "--folds", "1", "--certificate", "none", "-j", "1", "-q"]) == 2
-    )
-    assert main(["estimate", str(path), table, "--target", "y", "-q"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("sklearn.utils._testing.check_output") == 2
+    for words in (
+        [*generate, "--folds", "1", "--certificate", "none", "-j", "1", "-q"],
+        ["estimate", path, table, "--target", "y", "-q"],
+    ):
+        assert "sklearn.utils._testing.check_output" in refused(words)
     assert not (tmp_path / "out").exists()
 
 

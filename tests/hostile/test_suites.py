@@ -92,24 +92,23 @@ def evil(tmp_path, monkeypatch, mark):
     return "evil_models.Model"
 
 
-def test_score_fits_no_class_that_is_not_listed(suite, evil, capsys):
+def test_score_fits_no_class_that_is_not_listed(suite, evil, refused):
     name_model(suite, evil)
-    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
-    said = capsys.readouterr().err
+    said = refused("score", suite, "-j 1 -q")
     assert "names the class evil_models.Model, which is not on the list" in said
     assert "--trust-suite only if the suite is your own" in said
 
 
-def test_score_sets_no_parameter_that_is_not_listed(suite, mark, tmp_path, capsys):
+def test_score_sets_no_parameter_that_is_not_listed(suite, mark, tmp_path, refused):
     """joblib unpickles what it finds in a ``memory``: here, the mark."""
     cached = tmp_path / "memory" / "joblib"
     cached.mkdir(parents=True)
     name_model(suite, "sklearn.linear_model.Ridge", alpha=1.0, solver=str(cached))
-    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
-    assert f"the parameter solver={str(cached)!r}" in capsys.readouterr().err
+    assert f"the parameter solver={str(cached)!r}" in refused("score", suite, "-j 1 -q")
     name_model(suite, "sklearn.cluster.FeatureAgglomeration", memory=str(cached))
-    assert main(["score", str(suite), "-j", "1", "-q"]) == 2
-    assert "the class sklearn.cluster.FeatureAgglomeration" in capsys.readouterr().err
+    assert "the class sklearn.cluster.FeatureAgglomeration" in refused(
+        "score", suite, "-j 1 -q"
+    )
 
 
 def test_a_suite_that_is_ones_own_may_name_anything(suite, tmp_path, monkeypatch):
@@ -313,13 +312,12 @@ def test_the_permission_is_kept_in_no_suite(tmp_path):
 
 
 def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(
-    pickled, monkeypatch, capsys
+    pickled, monkeypatch, refused
 ):
     monkeypatch.chdir(pickled.parent)
     next(pickled.glob("data/t_full/*_test_*.csv")).unlink()
     words = ["verify", str(pickled), "--repair", "--source", "t.csv", "-j", "1", "-q"]
-    assert main(words) == 2
-    assert "f.pkl is a pickle" in capsys.readouterr().err
+    assert "f.pkl is a pickle" in refused(words)
     Layout(pickled).manifest.write_text("{")  # now the request is read instead
     assert main(words) == 2
 

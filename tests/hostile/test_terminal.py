@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from commands import python
 from exhaustive import first_of
 from small_faults import CHEAP
 from small_suites import problems
@@ -106,13 +107,8 @@ def test_a_terminal_that_knows_ascii_alone(tmp_path):
 def test_signs_are_spelled_out():
     code = "from amlb_ext.cli.terminal import guarded_streams\n"
     code += "with guarded_streams(): print('1 \\xb1 2 \\u2192 \\xe9')"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **ASCII},
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout == b"1 +/- 2 -> \\xe9\n"
+    printed = python(code, env={**os.environ, **ASCII})
+    assert printed == "1 +/- 2 -> \\xe9\n"
 
 
 @pytest.mark.parametrize(
@@ -155,15 +151,14 @@ def test_an_error_is_one_line():
 
 @pytest.mark.parametrize("place", ["table", "folder", "out"])
 def test_words_that_are_no_text_are_refused_before_anything_is_written(
-    tmp_path, capsys, place
+    tmp_path, refused, place
 ):
     stem = LATIN if place == "table" else "t"
     folder = tmp_path / (LATIN if place == "folder" else "in")
     out = tmp_path / (LATIN if place == "out" else "hard")
     path = write_table(folder / f"{stem}.csv")
     before = sorted(tmp_path.rglob("*"))
-    assert main(["generate", str(path), "-o", str(out), *QUICK]) == 2
-    err = capsys.readouterr().err
+    err = refused("generate", path, "-o", out, QUICK)
     assert err.startswith("hardsynth: error: '")
     assert "t\\xe9" in err
     assert "is not UTF-8 (rename the file or folder" in err

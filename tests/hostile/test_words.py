@@ -56,13 +56,12 @@ def test_only_a_class_with_the_methods_of_an_estimator_is_called(module, name):
 @pytest.mark.parametrize(
     "word", ["os.abort", "sys.exit", "builtins.input", "os.getcwd"]
 )
-def test_a_function_as_a_baseline_or_candidate_is_refused(tmp_path, word, capsys):
+def test_a_function_as_a_baseline_or_candidate_is_refused(tmp_path, word, refused):
     pd.DataFrame({"a": range(30), "y": range(30)}).to_csv(
         tmp_path / "t.csv", index=False
     )
     words = ["generate", str(tmp_path / "t.csv"), "-o", str(tmp_path / "out"), "-q"]
-    assert main([*words, "--baseline", word]) == 2
-    said = capsys.readouterr().err
+    said = refused(words, "--baseline", [word])
     assert f"{word} is not a class of scikit-learn estimators" in said
     assert "name a class that has get_params, fit and predict" in said
     assert not (tmp_path / "out").exists()
@@ -136,12 +135,11 @@ def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(tmp_path, di
         assert len(list(open_specs(["openml/s/5"], raised))) == 3000
 
 
-def test_a_definition_of_very_many_tasks_is_refused(tmp_path, capsys):
+def test_a_definition_of_very_many_tasks_is_refused(tmp_path, refused):
     entries = [{"name": f"t{k}", "openml_task_id": k} for k in range(1, 31)]
     (tmp_path / "many.yaml").write_text(yaml.safe_dump(entries))
     words = ["generate", str(tmp_path / "many.yaml"), "-o", str(tmp_path / "out"), "-q"]
-    assert main([*words, "--max-tasks", "20"]) == 2
-    said = capsys.readouterr().err
+    said = refused(words, "--max-tasks 20")
     assert "name more than 20 tasks" in said
     assert "raise --max-tasks if you mean it" in said
     options = SourceConfig(max_tasks=30)

@@ -61,6 +61,14 @@ def test_attack_is_stopped(outcomes, name):
     assert succeeded == []
 
 
+def outcome_of(tier, code, limits=None, **more):
+    """Run a program in a work folder of its own."""
+    work = new_work_folder(code)
+    outcome = tier.run(work, limits or Limits(seconds=60), **more)
+    remove_work_folder(work)
+    return outcome
+
+
 def test_without_a_confinement_the_same_attacks_succeed():
     # a battery that every tier passes would prove nothing if its attacks never worked
     failed = failed_attacks(Sandbox("none", sys.executable), ("good", *OPEN_WITHOUT))
@@ -75,18 +83,14 @@ def test_scientific_packages_work_inside(tier):
         "model = RandomForestClassifier(5, n_jobs=2, random_state=0).fit(X, y)\n"
         "print('score', model.score(X, y) > .8)\n"
     )
-    work = new_work_folder(code)
-    outcome = tier.run(work, Limits(seconds=60))
-    remove_work_folder(work)
+    outcome = outcome_of(tier, code)
     assert (outcome.reason, outcome.output.strip()) == ("", "score True")
 
 
 def test_a_container_is_gone_with_its_program(tier):
     if tier.tier not in CONTAINERS:
         pytest.skip(f"{tier.tier} has no containers")
-    work = new_work_folder("import time; time.sleep(60)")
-    outcome = tier.run(work, Limits(seconds=3))
-    remove_work_folder(work)
+    outcome = outcome_of(tier, "import time; time.sleep(60)", Limits(seconds=3))
     assert outcome.reason == "timeout"
     command = [tier.tier, "ps", "-a", "-q", "--filter", "name=hardsynth-"]
     left = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -94,9 +98,11 @@ def test_a_container_is_gone_with_its_program(tier):
 
 
 def test_memory_of_a_program_ends_it_for_that_reason(tier):
-    work = new_work_folder("blocks = [bytearray(1 << 26) for _ in range(40)]")
-    outcome = tier.run(work, Limits(seconds=60, memory_mb=768))
-    remove_work_folder(work)
+    outcome = outcome_of(
+        tier,
+        "blocks = [bytearray(1 << 26) for _ in range(40)]",
+        Limits(seconds=60, memory_mb=768),
+    )
     assert outcome.reason == "memory"
 
 
@@ -123,9 +129,7 @@ IMITATIONS = {
 
 @pytest.mark.parametrize("code", IMITATIONS.values(), ids=IMITATIONS)
 def test_a_program_that_fails_is_not_the_harness(tier, code):
-    work = new_work_folder(code)
-    outcome = tier.run(work, Limits(seconds=60))
-    remove_work_folder(work)
+    outcome = outcome_of(tier, code)
     assert outcome.reason == "error"
 
 
@@ -182,9 +186,7 @@ def test_data_sets_of_packages_are_out_of_reach(tier):
         "    try: print('GOT', load())\n"
         "    except Exception as error: print(type(error).__name__)\n"
     )
-    work = new_work_folder(code)
-    outcome = tier.run(work, Limits(seconds=60))
-    remove_work_folder(work)
+    outcome = outcome_of(tier, code)
     assert outcome.reason == ""
     assert "GOT" not in outcome.output
 
@@ -199,9 +201,7 @@ def test_data_can_be_read_and_not_changed(tier):
         "try: open('data/a.txt', 'w').write('changed')\n"
         "except OSError as error: print('refused')\n"
     )
-    work = new_work_folder(code)
-    outcome = tier.run(work, Limits(seconds=20), data=str(data))
-    remove_work_folder(work)
+    outcome = outcome_of(tier, code, Limits(seconds=20), data=str(data))
     assert outcome.output.split() == ["rows", "refused"]
     assert (data / "a.txt").read_text() == "rows"
     shutil.rmtree(data)

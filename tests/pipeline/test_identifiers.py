@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from commands import BRIEF, hardsynth, words_of
 
 from amlb_ext.cli.main import main
 from amlb_ext.suite import SuiteFiles, verify_suite
@@ -12,19 +13,7 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
 
-QUICK = [
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "local",
-    "--composition",
-    "weighted",
-    "--kappa",
-    "0",
-    "--times",
-    "1",
-]
-QUICK += ["--folds", "1", "--certificate", "none", "--no-train-hard", "-j", "1"]
+QUICK = words_of(BRIEF, "--baseline ridge --folds 1 --kappa 0")
 #: F of the test that compares accuracies: one that could learn the identifiers by heart.
 FOREST = ["--baseline", "random_forest", "--baseline-params", "n_estimators=20"]
 
@@ -91,19 +80,14 @@ def test_keep_brings_it_back_and_says_so(tmp_path, with_id, capsys):
     assert "id" in pd.read_csv(train)
 
 
-def test_a_dry_run_names_what_would_be_left_out(tmp_path, with_id, capsys):
-    assert generate(with_id, tmp_path / "out", "--dry-run") == 0
-    printed = capsys.readouterr().out
-    assert "'id' (one value per row)" in printed
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         (["--keep", "idd"], "did you mean 'id'"),
         (["--drop", "vv"], "did you mean 'v'"),
         (["--drop", "y"], "the target of cells"),
+        (["--keep", "y"], "only as the target"),
+        (["--keep", "id", "--drop", "id"], "both name 'id'"),
         (["--drop", "u", "--drop", "v", "--drop", "w", "--drop", "id"], "every column"),
     ],
 )
@@ -121,9 +105,7 @@ def test_a_repair_makes_the_same_columns_again(tmp_path, with_id):
     files = SuiteFiles.load(out).manifest.files
     for name in ("data/cells/cells_train_0.csv", "hardsynth/manifest.json"):
         (out / name).unlink()
-        assert (
-            main(["verify", str(out), "--repair", "--source", str(with_id), "-q"]) == 0
-        )
+        assert hardsynth("verify", out, "--repair --source", with_id, "-q") == 0
         assert SuiteFiles.load(out).manifest.files == files
     train = pd.read_csv(SuiteFiles.load(out).pair("cells_full", 0)[0])
     assert "id" in train
@@ -207,13 +189,12 @@ def own_folds(tmp_path):
 
 
 def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
-    tmp_path, own_folds, capsys
+    tmp_path, own_folds, output_of
 ):
     place = QUICK.index("--folds")
     quick = ["generate", str(own_folds), *QUICK[:place], *QUICK[place + 2 :]]
     assert main([*quick, "-o", str(tmp_path / "all"), "-q"]) == 0
-    assert main([*quick, "-o", str(tmp_path / "two"), "--folds", "2"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(output_of(quick, "-o", tmp_path / "two", "--folds 2").split())
     assert "3 folds of its own, of which --folds 2 takes the first 2: " in said
     assert "rows are tested, so a change must be 1.2 times as large to be shown" in said
     every, first = (
@@ -225,17 +206,8 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
         assert first[fold].key == every[fold].key
 
 
-def test_more_folds_than_there_are_is_said(tmp_path, own_folds, capsys):
-    args = [
-        "generate",
-        str(own_folds),
-        "-o",
-        str(tmp_path / "out"),
-        "--folds",
-        "31",
-        "--dry-run",
-    ]
-    assert main(args) == 0
-    assert (
-        "3 folds of its own, fewer than --folds 31 asks for" in capsys.readouterr().out
+def test_more_folds_than_there_are_is_said(tmp_path, own_folds, output_of):
+    args = words_of(
+        "generate", own_folds, "-o", tmp_path / "out", "--folds 31 --dry-run"
     )
+    assert "3 folds of its own, fewer than --folds 31 asks for" in output_of(args)

@@ -5,7 +5,8 @@ import subprocess
 import sys
 import time
 
-from small_faults import CHEAP, cheap, contents, write_table
+from folders import contents
+from small_faults import CHEAP, cheap, write_table
 
 
 # kill -9, with two workers, is in tests/faults

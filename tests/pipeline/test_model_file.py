@@ -65,12 +65,11 @@ def test_a_model_that_does_not_fit_is_one_line(folder, capsys, file, words, dry_
     assert not out.exists()
 
 
-def test_trust_is_asked_for_before_the_table_is_read(folder, capsys):
+def test_trust_is_asked_for_before_the_table_is_read(folder, refused):
     model = ["--baseline", str(folder / "good.pkl")]
     empty = folder / "empty.csv"
     empty.touch()
-    assert main(["generate", str(empty), "-o", str(folder / "o"), *model]) == 2
-    assert "add --trust-pickle" in capsys.readouterr().err
+    assert "add --trust-pickle" in refused("generate", empty, "-o", folder / "o", model)
     trusted = [*model, "--trust-pickle", "--dry-run", "--quiet"]
     table = str(folder / "t.csv")
     assert main(["generate", table, "-o", str(folder / "o"), *trusted]) == 0

@@ -1,10 +1,10 @@
 """A table with several targets, as a user goes the whole way."""
 
-import hashlib
-
 import numpy as np
 import pandas as pd
 import pytest
+from commands import words_of
+from folders import contents
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
@@ -15,20 +15,8 @@ from amlb_ext.suite import SuiteFiles, verify_suite
 # what is written and said matters here, not how good the models are
 pytestmark = pytest.mark.usefixtures("light_models")
 
-CORE = ["--baseline", "ridge", "--synthesizer", "local", "--folds", "2"]
-CORE += ["--times", "1", "--copies", "1"]
-FAST = [
-    *CORE,
-    "--composition",
-    "weighted",
-    "--kappa",
-    ".02",
-    "--certificate",
-    "none",
-    "-j",
-    "1",
-    "-q",
-]
+CORE = words_of("--baseline ridge --synthesizer local --folds 2 --times 1 --copies 1")
+FAST = words_of(CORE, "--composition weighted --kappa .02 --certificate none -j 1 -q")
 
 
 def flats(folder, name="flats.csv", n=120):
@@ -47,14 +35,6 @@ def flats(folder, name="flats.csv", n=120):
     folder.mkdir(exist_ok=True, parents=True)
     table.to_csv(folder / name, index=False)
     return str(folder / name)
-
-
-def checksums(root):
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.suffix in (".csv", ".yaml", ".json", ".parquet")
-    }
 
 
 def generate(table, out, *words):
@@ -150,24 +130,14 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(
     (copy / "hardsynth/flats_rent/fold_1/record.json").unlink(missing_ok=False)
     assert generate(table, copy) == 0
     assert made == [(["flats_price", "flats_rent"], 1)]
-    assert checksums(copy) == checksums(suite)
+    assert contents(copy) == contents(suite)
 
 
 @pytest.mark.exhaustive
-def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, capsys):
-    words = [
-        "--targets",
-        "price,rent",
-        "--no-train-hard",
-        *CORE,
-        "--folds",
-        "1",
-        "-j",
-        "1",
-    ]
+def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, output_of):
+    words = words_of("--targets price,rent --no-train-hard", CORE, "--folds 1 -j 1")
     words += ["--certificate", "none", "-o", str(tmp_path / "hard")]
-    assert main(["generate", table, *words]) == 0
-    said = capsys.readouterr().out
+    said = output_of("generate", [table], words)
     assert "flats_price, flats_rent: the same rows in every part" in said
     tasks = SuiteFiles.load(tmp_path / "hard").tasks
     found = [task.folds[0].summary["calibration"] for task in tasks.values()]
@@ -227,22 +197,10 @@ def test_what_several_targets_cannot_be(table, tmp_path, capsys, words, says):
     assert not (tmp_path / "x").exists()
 
 
-def test_targets_need_a_table_and_features(tmp_path, capsys):
-    assert (
-        main(
-            [
-                "generate",
-                "bundled/toy",
-                "--targets",
-                "a",
-                "b",
-                "-o",
-                str(tmp_path / "x"),
-            ]
-        )
-        == 2
+def test_targets_need_a_table_and_features(tmp_path, refused, capsys):
+    assert "'bundled/toy' is not a table" in refused(
+        "generate bundled/toy --targets a b -o", tmp_path / "x"
     )
-    assert "'bundled/toy' is not a table" in capsys.readouterr().err
     table = pd.DataFrame(
         {"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15}
     )

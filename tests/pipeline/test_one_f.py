@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from amlb_runs import run_benchmark
+from amlb_scripts import read_as_amlb
+from commands import BRIEF, words_of
 from exhaustive import first_of
+from imported_files import sklearn_pipeline
 
 from amlb_ext.cli import main
-from amlb_ext.core.assets import asset_path
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.runner import find_predictions, read_predictions
 from amlb_ext.suite import SuiteFiles, verify_suite
@@ -29,12 +28,7 @@ EXACT = {"rtol": 1e-6, "atol": 1e-6}
 
 @pytest.fixture(scope="module")
 def pipeline():
-    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
-    spec = importlib.util.spec_from_file_location("one_f_pipeline", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
+    return sklearn_pipeline()
 
 
 def planted(folder, kind="class"):
@@ -90,30 +84,8 @@ def folds_file(folder, frame):
 
 
 def generated(source, out, model, *words):
-    command = ["generate", str(source), "-o", str(out), "--seed", str(SEED)]
-    command += [
-        "--baseline",
-        model,
-        "--synthesizer",
-        "local",
-        "--composition",
-        "weighted",
-        "--kappa",
-        ".005",
-    ]
-    command += [
-        "--folds",
-        "1",
-        "--times",
-        "1",
-        "--copies",
-        "1",
-        "--certificate",
-        "none",
-        "-j",
-        "1",
-    ]
-    command += ["--no-train-hard"]
+    command = words_of("generate", source, "-o", out, "--seed", SEED, BRIEF)
+    command += words_of("--baseline", model, "--kappa .005 --folds 1")
     few = {"random_forest": "n_estimators=20", "hist_gradient_boosting": "max_iter=20"}
     command += ["--baseline-params", few[model]] if model in few else []
     command += ["--keep", "town"]  # new towns in 14 % of the rows: left out by default
@@ -122,26 +94,13 @@ def generated(source, out, model, *words):
     return SuiteFiles.load(out)
 
 
-def read_as_amlb(train_file, test_file, numbers):
-    train = pd.read_csv(train_file)
-    texts = [
-        name
-        for name in train
-        if not pd.api.types.is_numeric_dtype(train[name])
-        and not pd.api.types.is_bool_dtype(train[name])
-    ]
-    train = train.astype(dict.fromkeys(texts, "category"))
-    test = pd.read_csv(test_file, dtype=dict.fromkeys(texts, str))
-    return train, test.astype(dict.fromkeys(texts, "category"))
-
-
 def run_integration(pipeline, suite, task, part="full"):
     """Return what the integration predicts from the CSV files, with the stored F's own seed."""
     name = f"{task}_{part}"
     files = suite.pair(name, 0)
     coding = suite.coding(name)
     classes = coding.kind.is_classification
-    train, test = read_as_amlb(*files, classes)
+    train, test = read_as_amlb(*files)
     params = yaml.safe_load((suite.layout.root / "frameworks.yaml").read_text())
     settings = pipeline.Settings.from_params(params["HardsynthBaseline"]["params"])
     seed = derive_seed(SEED, task, 0, "fit") % 2**31

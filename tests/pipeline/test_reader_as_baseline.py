@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from commands import words_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.estimators import make_importable
@@ -33,14 +34,7 @@ def suite(light_models, tmp_path_factory):
     columns = [f"{axis}{k:03d}" for k in range(12) for axis in "xy"]
     table = pd.DataFrame(points.reshape(200, 24).round(4), columns=columns)
     table.assign(shape=label).to_csv(folder / "shapes.csv", index=False)
-    words = [
-        "generate",
-        str(folder / "shapes.csv"),
-        "--target",
-        "shape",
-        "--folds",
-        "1",
-    ]
+    words = words_of("generate", folder / "shapes.csv", "--target shape --folds 1")
     words += ["--baseline", "outline_reader:grid=12", "-o", str(folder / "hard")]
     words += ["--composition", "bad", "--certificate", "none", "--times", "1"]
     words += ["--kappa", "0", "--synthesizer", "local", "--no-train-hard"]

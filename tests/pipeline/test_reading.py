@@ -5,23 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from commands import BRIEF, words_of
 
 from amlb_ext.cli.main import main
 from amlb_ext.core.config import build_config
 from amlb_ext.pipeline.request import result_settings
 from amlb_ext.suite import verify_suite
 
-QUICK = [
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "local",
-    "--composition",
-    "weighted",
-    "--kappa",
-    "0",
-]
-QUICK += ["--folds", "1", "--certificate", "none", "--no-train-hard", "-j", "1"]
+QUICK = words_of(BRIEF, "--baseline ridge --folds 1 --kappa 0")
 N = 200
 
 
@@ -38,9 +29,8 @@ def shop(tmp_path):
     return path
 
 
-def test_a_dry_run_names_the_target_and_what_to_type(shop, tmp_path, capsys):
-    assert main(["generate", str(shop), "-o", str(tmp_path / "o"), "--dry-run"]) == 0
-    out = capsys.readouterr().out
+def test_a_dry_run_names_the_target_and_what_to_type(shop, tmp_path, output_of):
+    out = output_of("generate", shop, "-o", tmp_path / "o", "--dry-run")
     assert "target 'y' (binary, 2 classes): the last column" in out
     assert "--as price=number --decimal ," in out
     assert "--as day=date" in out
@@ -71,10 +61,9 @@ def test_quiet_says_nothing(shop, tmp_path, capsys):
     assert (shown.out, shown.err) == ("", "")
 
 
-def test_drop_takes_a_list(shop, tmp_path, capsys):
+def test_drop_takes_a_list(shop, tmp_path, output_of):
     words = ["generate", str(shop), "-o", str(tmp_path / "o"), "--dry-run", "--json"]
-    assert main([*words, "--drop", "who,day", "--drop", "price"]) == 0
-    planned = json.loads(capsys.readouterr().out)
+    planned = json.loads(output_of(words, "--drop who,day --drop price"))
     assert planned["tasks"][0]["columns"] == 2
     roles = {c["name"]: c["read_as"] for c in planned["readings"][0]["columns"]}
     assert roles == {
@@ -98,13 +87,10 @@ def test_drop_takes_a_list(shop, tmp_path, capsys):
     ],
 )
 @pytest.mark.parametrize("dry", [["--dry-run"], []])
-def test_what_makes_no_sense_is_one_line(shop, tmp_path, capsys, more, said, dry):
+def test_what_makes_no_sense_is_one_line(shop, tmp_path, refused, more, said, dry):
     out = tmp_path / "o"
     words = ["generate", str(shop), "-o", str(out), *QUICK, "-q", *dry]
-    assert main([*words, *more]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
+    assert said in refused(words, more)
     assert not out.exists()
 
 

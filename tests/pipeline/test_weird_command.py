@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from commands import hardsynth, words_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
@@ -40,16 +41,15 @@ def write_games(path, n_good):
     return path
 
 
-def test_real_games_take_the_place_of_the_stand_in(few_games, tmp_path, capsys):
+def test_real_games_take_the_place_of_the_stand_in(few_games, tmp_path, output_of):
     file = write_games(tmp_path / "games.pgn", 9)
     words = ["tasks", "weird", "-o", str(tmp_path / "w"), "--folds", "1"]
     words += ["--data", f"chess_winners={file}", "--task", "chess_winners"]
     words += ["--licence", "CC0", "--salt", ""]
     words += ["--model", "m", "--coder-params", "max_cost=2"]
-    assert (
-        main([*words, "--coder-params", "price={input: 1.0e-6, output: 4.0e-6}"]) == 0
+    printed = output_of(
+        words, "--coder-params", ["price={input: 1.0e-6, output: 4.0e-6}"]
     )
-    printed = capsys.readouterr().out
     assert "9 games serve; 1 broken ones and 1 of other ratings" in printed
     [task] = yaml.safe_load((tmp_path / "w" / "benchmarks" / "weird.yaml").read_text())
     assert task["name"] == "chess_winners"
@@ -97,7 +97,7 @@ def images_file(tmp_path, shape):
     ],
 )
 def test_what_does_not_serve_is_one_line_before_anything_is_written(
-    few_games, tmp_path, capsys, words, said
+    few_games, tmp_path, refused, words, said
 ):
     places = {
         "few": write_games(tmp_path / "few.pgn", 5),
@@ -108,10 +108,7 @@ def test_what_does_not_serve_is_one_line_before_anything_is_written(
         word if word.startswith("--coder") or "price" in word else word.format(**places)
         for word in words
     ]
-    assert main(["tasks", "weird", "-o", str(tmp_path / "w"), *typed]) == 2
-    printed = capsys.readouterr().err
-    assert said in printed
-    assert printed.count("\n") == 1
+    assert said in refused("tasks weird -o", tmp_path / "w", typed)
     assert not (tmp_path / "w").exists()
 
 
@@ -146,43 +143,29 @@ def nothing(rng):
 """
 
 
-def test_a_task_of_a_module_of_ones_own(tmp_path, monkeypatch, capsys):
+def test_a_task_of_a_module_of_ones_own(tmp_path, monkeypatch, refused, capsys):
     (tmp_path / "own_tasks.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
-    assert (
-        main(
-            ["tasks", "weird", "-o", "w", "--task", "own_tasks:parity", "--folds", "1"]
-        )
-        == 0
-    )
+    assert hardsynth("tasks weird -o w --task own_tasks:parity --folds 1") == 0
     assert main(["verify", "w"]) == 0
     [task] = WeirdSuite.load(tmp_path / "w").manifest.tasks
     assert (task.name, task.labels) == ("parity", ("even", "odd"))
     assert task.statement == "Say whether the sum of a row is even."
     capsys.readouterr()
     for word in ("own_tasks:nothing", "own_tasks:gone", "gone:parity", "own_tasks:"):
-        assert main(["tasks", "weird", "-o", "v", "--task", word]) == 2
-        said = capsys.readouterr().err
-        assert word in said
-        assert said.count("\n") == 1
+        assert word in refused("tasks weird -o v --task", [word])
     assert not (tmp_path / "v").exists()
 
 
-def test_a_suite_of_generate_takes_coders(tmp_path, capsys):
+def test_a_suite_of_generate_takes_coders(tmp_path, refused, output_of, capsys):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.random((120, 3)), columns=list("abc"))
     table["y"] = np.where(table["a"] + rng.normal(0, 0.3, 120) > 0.5, "yes", "no")
     table.to_csv(tmp_path / "t.csv", index=False)
     suite = str(tmp_path / "s")
-    words = [
-        "generate",
-        str(tmp_path / "t.csv"),
-        "-o",
-        suite,
-        "--baseline",
-        "logistic",
-        "-q",
-    ]
+    words = words_of(
+        "generate", tmp_path / "t.csv", "-o", suite, "--baseline logistic -q"
+    )
     assert main([*words, "--certificate", "none", "-j", "1", "--folds", "1"]) == 0
     add = ["tasks", "coders", "-o", suite, "--model", "a/b"]
     assert main([*add, "--coder-params", "submissions=2"]) == 0
@@ -195,11 +178,9 @@ def test_a_suite_of_generate_takes_coders(tmp_path, capsys):
     assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
     capsys.readouterr()
     # other parameters are not dropped without a word
-    assert main(add) == 2
-    assert "has Coder_a_b already" in capsys.readouterr().err
+    assert "has Coder_a_b already" in refused(add)
     assert (tmp_path / "s" / "frameworks.yaml").read_bytes() == before
-    assert main(["verify", suite]) == 0
-    assert "Coder_a_b" in capsys.readouterr().out
+    assert "Coder_a_b" in output_of("verify", suite)
     # and what is no suite is left alone
     assert main(["tasks", "coders", "-o", str(tmp_path / "none"), "--model", "m"]) == 2
     assert main(["tasks", "coders", "-o", suite]) == 2

@@ -3,7 +3,6 @@
 import pytest
 from small_suites import client, write_suite
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import PublishError
 from amlb_ext.difficulty import plan_difficulty, publish_difficulty
 
@@ -44,11 +43,10 @@ def test_a_licence_that_forbids_it_is_refused(tmp_path):
         plan_difficulty(root, only=["b"])
 
 
-def test_a_dry_run_writes_what_would_be_sent(suite, capsys, tmp_path, monkeypatch):
+def test_a_dry_run_writes_what_would_be_sent(suite, output_of, tmp_path, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", lambda *a: pytest.fail("network"))
     words = ["publish", str(suite), "--difficulty", "--server", "test", "--dry-run"]
-    assert main([*words, "--out", str(tmp_path / "out")]) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(words, "--out", tmp_path / "out")
     assert "dry run: nothing was sent to https://test.openml.org" in shown
     text = (tmp_path / "out" / "hardsynth.difficulty.cars.arff").read_text()
     assert len(text.partition("@data\n")[2].splitlines()) == 12

@@ -344,18 +344,17 @@ def test_a_manifest_that_leads_out_of_the_suite_is_refused(suite, tmp_path, file
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_tells_what_to_do_next(suite, tmp_path, capsys, monkeypatch):
+def test_the_command_tells_what_to_do_next(
+    suite, tmp_path, refused, output_of, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    assert main(["export", "hard", "--base-url", "s3://bucket/hard"]) == 0
-    said = capsys.readouterr().out
+    said = output_of("export hard --base-url s3://bucket/hard")
     assert "aws s3 cp --recursive hard_export/upload s3://bucket/hard/" in said
     assert f"FRAMEWORK hardsynth -u {tmp_path}/hard_export -o {tmp_path}/res" in said
     assert "hardsynth report hard --results results" in said
     assert main(["export", "hard", "--base-url", "s3://bucket/hard", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert main(["export", "hard", "--base-url", "s3://bucket/hard", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output_of("export hard --base-url s3://bucket/hard --json"))
     assert told["definitions"] == {"hardsynth": 6, "hardsynth_all": 9}
     assert told["bytes"] == sum(about["bytes"] for about in told["uploads"].values())
-    assert main(["export", "hard", "--base-url", "https://me:secret@host.org"]) == 2
-    assert "secret" not in capsys.readouterr().err
+    assert "secret" not in refused("export hard --base-url https://me:secret@host.org")

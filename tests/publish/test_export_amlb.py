@@ -6,16 +6,13 @@ import http.server
 import json
 import subprocess
 import threading
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from amlb_runs import run_benchmark
 from small_suites import write_suite
 
 from amlb_ext.publish.export.export import export_suite
-from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.results import join_predictions, read_predictions
 from amlb_ext.suite import SuiteFiles
@@ -27,18 +24,18 @@ pytestmark = pytest.mark.amlb
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder and remembers what was asked for."""
 
-    def log_message(self, *args: object) -> None:
-        self.server.asked.append((self.command, self.path))  # type: ignore[attr-defined]
+    def log_message(self, *args):
+        self.server.asked.append((self.command, self.path))
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[http.server.ThreadingHTTPServer]:
+def web(tmp_path):
     """A web server on loopback for ``tmp_path / 'web'``."""
     folder = tmp_path / "web"
     folder.mkdir()
     serve = partial(Handler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
-        server.asked = []  # type: ignore[attr-defined]
+        server.asked = []
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
@@ -46,7 +43,7 @@ def web(tmp_path: Path) -> Iterator[http.server.ThreadingHTTPServer]:
         thread.join()
 
 
-def joined(suite: Path, results: Path, task: str, fold: int = 0) -> int:
+def joined(suite, results, task, fold=0):
     """Join the one run's predictions to the suite, as a report does; return the rows."""
     opened = SuiteFiles.load(suite)
     jobs = read_jobs(opened, results).table
@@ -60,8 +57,8 @@ def joined(suite: Path, results: Path, task: str, fold: int = 0) -> int:
 
 
 def test_amlb_fetches_and_runs_an_export_and_the_suite_joins_its_results(
-    amlb: Checkout, web: http.server.ThreadingHTTPServer, tmp_path: Path
-) -> None:
+    amlb, web, tmp_path
+):
     url = f"http://127.0.0.1:{web.server_port}/some%20folder"
     suites = {  # the same names, other rows
         "one": write_suite(tmp_path / "one", {"cars": ("binary", (60, 12), (50, 14))}),
@@ -94,7 +91,7 @@ def test_amlb_fetches_and_runs_an_export_and_the_suite_joins_its_results(
             tmp_path / f"away_{name}", tmp_path / f"results_{name}", "cars_full", fold
         )
     assert rows == {"one": 14, "two": 10}
-    asked = web.asked  # type: ignore[attr-defined]
+    asked = web.asked
     assert [method for method, _ in asked] == ["HEAD", "GET", "HEAD", "GET"]
     assert len({path for _, path in asked}) == 2
     assert len(list(inputs.glob("cars_full-*"))) == 2
@@ -133,7 +130,7 @@ print("\\n" + json.dumps({"files": Bucket.files, "script": script, "docker": sai
 """
 
 
-def modes(amlb: Checkout, user: Path, out: Path) -> dict[str, object]:
+def modes(amlb, user, out):
     """Return what AMLB's aws and docker mode would upload and start."""
     done = subprocess.run(
         [str(amlb.python), "-W", "ignore", "-c", MODES, str(user), str(out)],
@@ -148,9 +145,7 @@ def modes(amlb: Checkout, user: Path, out: Path) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("exported", [False, True])
-def test_aws_and_docker_mode_take_what_a_run_needs(
-    amlb: Checkout, tmp_path: Path, exported: bool
-) -> None:
+def test_aws_and_docker_mode_take_what_a_run_needs(amlb, tmp_path, exported):
     user = write_suite(
         tmp_path / "hard",
         {"cars": ("binary", 60, 12)},
@@ -175,7 +170,7 @@ def test_aws_and_docker_mode_take_what_a_run_needs(
     script = str(told["script"])
     assert "aws s3 cp 's3://bucket/ec2/sid/user' /s3bucket/user --recursive" in script
     assert "-u /s3bucket/user" in script
-    (command,) = told["docker"]  # type: ignore[misc]
+    (command,) = told["docker"]
     assert f"-v {user.resolve()}:/custom" in command
     assert "-u /custom -s skip" in command
     assert told["seed"] == 1

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 from small_suites import table, take, write_suite
+from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.errors import PublishError, SuiteError
 from amlb_ext.core.tables import make_task
@@ -13,15 +14,11 @@ from amlb_ext.core.task import Origin
 from amlb_ext.publish import plan, plan_suite, unit, write_plan
 from amlb_ext.publish.limits import DATA, STUDY, check_xml
 from amlb_ext.suite import (
-    Coding,
     Layout,
     Part,
     SuiteRequest,
-    SuiteTask,
     begin_suite,
-    finish_suite,
     verify_suite,
-    write_fold,
 )
 
 NS = {"oml": "http://openml.org/openml"}
@@ -37,38 +34,12 @@ def odd_suite(root, frame, name="odd", **origin):
     begin_suite(layout, {})
     n = len(task)
     parts = {"": Part(take(task, range(2 * n // 3, n)))}
-    coding = Coding.of(task)
-    record = write_fold(
-        layout,
-        name,
-        coding,
-        fold=0,
-        train=take(task, range(2 * n // 3), False),
-        parts=parts,
-        key="k",
-        summary={},
-    )
-    entry = SuiteTask(
-        name,
-        task.kind,
-        task.target_name,
-        coding,
-        Origin(**{"spec": "x", "licence": "CC0", **origin}),
-        task.content_hash,
-        (),
-        (record,),
-    )
-    finish_suite(
-        layout,
-        name="hardsynth",
-        config={},
-        seed=0,
-        tasks=[entry],
-        failures=[],
-        version="1",
-        integrations={},
-        request=SuiteRequest(command="hardsynth generate odd.csv -o DIR"),
-    )
+    train = take(task, range(2 * n // 3), False)
+    record = put_fold(layout, task, train, parts, name=name)
+    source = Origin(**{"spec": "x", "licence": "CC0", **origin})
+    entry = entry_of(task, [record], origin=source, source_name="")
+    request = SuiteRequest(command="hardsynth generate odd.csv -o DIR")
+    finish(layout, [entry], config={}, seed=0, version="1", request=request)
     return root
 
 

@@ -52,15 +52,6 @@ def test_all_is_published_tagged_and_listed(small, loopback):
     assert verify_suite(small) == []
 
 
-def test_a_second_run_sends_nothing(small, loopback):
-    first = publish(small, loopback, **ONLY)
-    before = list(loopback.posts)
-    again = publish(small, loopback, **ONLY)
-    assert again.ok
-    assert again.suite_id == first.suite_id
-    assert loopback.posts == before
-
-
 def test_without_the_journal_everything_is_found_on_the_server(small, loopback):
     publish(small, loopback, **ONLY)
     state = loopback.state()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
+from commands import BRIEF, words_of
 from filelock import FileLock
 from small_models import lighten
 
@@ -19,26 +20,8 @@ from amlb_ext.suite.sealed_json import sealed_text
 
 #: One task of each kind; everything chosen to be quick.
 SOURCES = ("bundled/toy", "bundled/wine", "bundled/titanic")
-FAST = (
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "local",
-    "--folds",
-    "2",
-    "--composition",
-    "weighted",
-    "--kappa",
-    ".005",
-    "--times",
-    "1",
-    "--copies",
-    "1",
-    "--no-train-hard",
-    # more bad rows than a tenth, so that few test rows are worth a claim where F fails
-    "--rule",
-    "paper",
-)
+# more bad rows than a tenth, so that few test rows are worth a claim where F fails
+FAST = words_of(BRIEF, "--baseline ridge --folds 2 --kappa .005 --rule paper -q")
 
 
 class Scored(NamedTuple):
@@ -94,16 +77,7 @@ def made_of(tmp_path):
 
 
 def _made(root: Path, sources: tuple[str, ...], certificate: str) -> Scored:
-    flags = [
-        "-o",
-        str(root / "hard"),
-        *FAST,
-        "--certificate",
-        certificate,
-        "-j",
-        "1",
-        "-q",
-    ]
+    flags = words_of("-o", root / "hard", FAST, "--certificate", certificate)
     with pytest.MonkeyPatch.context() as patch:
         lighten(patch)
         assert main(["generate", *sources, *flags]) == 0

@@ -10,6 +10,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 import pytest
+from commands import words_of
 from sklearn import metrics as sk
 
 from amlb_ext import Suite
@@ -456,19 +457,10 @@ def test_a_command_with_broken_results_fails_and_writes_nothing(small, capsys):
     assert "toy_full (fold 0)" in text
 
 
-def test_json_is_json(small, capsys):
+def test_json_is_json(small, output_of):
     before = files(small.suite)
-    words = [
-        "report",
-        str(small.suite),
-        "--results",
-        str(small.results),
-        "-j",
-        "1",
-        "--json",
-    ]
-    assert main(words) == 0
-    out = capsys.readouterr().out
+    words = words_of("report", small.suite, "--results", small.results, "-j 1 --json")
+    out = output_of(words)
     read = json.loads(out, parse_constant=pytest.fail)
     assert read["tasks"][0]["name"] == "toy"
     rows = read["tasks"][0]["contrasts"]

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -12,7 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sample_reports import sample_report
+from commands import python
+from sample_reports import points, sample_charts, sample_report
 
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.charts import slice_chart, trade_off_chart
@@ -41,70 +40,11 @@ HOSTILE = [
 ]
 
 
-def points(n=50, name="p", **more):
-    rng = np.random.default_rng(n)
-    return ChartSeries(name, "points", rng.normal(size=n), rng.normal(size=n), **more)
+KINDS = list(sample_charts())
 
 
-def all_kinds(text="name", key="k"):
-    """One chart per kind of marks, with the same text wherever a user's may stand."""
-    edges = np.linspace(0, 1, 6)
-    spots = np.arange(3.0)
-    gap = np.array([0.1, np.nan, 0.3])
-    intervals = ChartSeries(
-        text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1
-    )
-    hollow = replace(
-        intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad"
-    )
-    given = {"title": text, "about": text, "x_label": text, "y_label": text}
-    names = (text + " a", text + " b", "c")
-    return {
-        "map": Chart(
-            f"{key}-map",
-            **given,
-            series=tuple(
-                points(20, f"{text}{i}", role=f"c{i}", symbol=i, text=[text] * 20)
-                for i in range(6)
-            ),
-        ),
-        "line": Chart(
-            f"{key}-line",
-            **given,
-            guides=("diagonal",),
-            series=tuple(
-                ChartSeries(f"{text}{i}", "line", spots, spots**i, role=f"c{i}")
-                for i in range(3)
-            ),
-        ),
-        "bins": Chart(
-            f"{key}-bins",
-            **given,
-            series=tuple(
-                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f")
-                for i in range(2)
-            ),
-        ),
-        "shares": Chart(
-            f"{key}-shares",
-            **given,
-            x_categories=names,
-            series=tuple(
-                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga")
-                for i in range(3)
-            ),
-        ),
-        "forest": Chart(
-            f"{key}-forest",
-            **given,
-            y_categories=names,
-            guides=("zero",),
-            series=(intervals, hollow),
-        ),
-    }
-
-
-KINDS = list(all_kinds())
+def chart_of(*series, x="x", y="y", **more):
+    return Chart("k", "t", "a", x, y, series, **more)
 
 
 def ranks(names, mean=(1.2, 1.9, 2.8, 4.1, 4.6)):
@@ -136,7 +76,7 @@ def references(text):
 @pytest.fixture(scope="module")
 def stills():
     """The still picture of one chart per kind of marks."""
-    return {kind: draw_chart(chart) for kind, chart in all_kinds().items()}
+    return {kind: draw_chart(chart) for kind, chart in sample_charts().items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,7 +97,7 @@ def test_still_is_an_element_for_a_page(stills, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_still_has_the_colours_of_the_page(stills, kind):
     text = stills[kind]
-    for series in all_kinds()[kind].series:
+    for series in sample_charts()[kind].series:
         assert f"var(--c-{series.role})" in text
     assert "var(--c-ink)" in text
     assert "var(--c-grid)" in text
@@ -172,7 +112,7 @@ def test_roles_have_different_colours():
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_still_shows_any_text_as_it_is(text):
-    charts = all_kinds(text)
+    charts = sample_charts(text)
     # between them they have text in every place: legend, both axes, names of categories
     for kind in ("shares", "forest"):
         chart = charts[kind]
@@ -191,7 +131,7 @@ def test_plain_text():
 
 
 def test_ids_are_unique_in_a_page(stills):
-    again = [draw_chart(chart) for chart in all_kinds(key="a").values()]
+    again = [draw_chart(chart) for chart in sample_charts(key="a").values()]
     drawn = [*stills.values(), *again]
     drawn.append(draw_rank_diagram(ranks(list("abcde")), "ranks"))
     found = [name for text in drawn for name in ids(text)]
@@ -201,7 +141,7 @@ def test_ids_are_unique_in_a_page(stills):
 
 
 def test_same_chart_same_bytes_whatever_the_users_settings():
-    chart = all_kinds("日本 $x$")["map"]
+    chart = sample_charts("日本 $x$")["map"]
     before = draw_chart(chart)
     with matplotlib.rc_context(
         {"font.size": 30, "svg.fonttype": "path", "axes.grid": True}
@@ -228,7 +168,7 @@ def test_still_is_small(stills):
 
 
 def test_long_names_do_not_blow_up_the_picture():
-    short, long = (all_kinds(text)["forest"] for text in ("short", "long " * 40))
+    short, long = (sample_charts(text)["forest"] for text in ("short", "long " * 40))
     sizes = [
         ET.fromstring(draw_chart(chart)).get("viewBox").split()[2:]
         for chart in (short, long)
@@ -239,7 +179,7 @@ def test_long_names_do_not_blow_up_the_picture():
 
 def test_legend_only_when_there_is_something_to_tell_apart():
     one, two = points(5, "first"), points(6, "second")
-    chart = Chart("k", "t", "a", "x", "y", (one,))
+    chart = chart_of(one)
     assert "first" not in words(draw_chart(chart))
     assert {"first", "second"} <= set(
         words(draw_chart(replace(chart, series=(one, two))))
@@ -248,12 +188,12 @@ def test_legend_only_when_there_is_something_to_tell_apart():
 
 def test_no_legend_for_what_the_axis_names():
     spot = np.zeros(1)
-    rows = tuple(
-        ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("ab")
-    )
-    chart = Chart("k", "t", "about", "x", "", rows, y_categories=("a", "b"))
-    assert sorted(words(draw_chart(chart))).count("a") == 1
-    assert words(draw_chart(replace(chart, y_categories=("c", "d")))).count("a") == 1
+    rows = [
+        ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("cd")
+    ]
+    chart = chart_of(*rows, y="", y_categories=("c", "d"))
+    assert words(draw_chart(chart)).count("c") == 1
+    assert words(draw_chart(replace(chart, y_categories=("e", "f")))).count("c") == 1
 
 
 @pytest.mark.parametrize("kind", ["points", "line", "bars", "intervals"])
@@ -264,14 +204,14 @@ def test_nothing_to_show(kind, categories):
     unknown = ChartSeries(
         "unknown", kind, np.full(3 + edge, np.nan), np.full(3, np.nan)
     )
-    chart = Chart("k", "t", "a", "x", "y", (none, unknown), x_categories=categories)
+    chart = chart_of(none, unknown, x_categories=categories)
     assert "nothing to show" in words(draw_chart(chart))
 
 
 def test_nothing_to_show_on_any_axes():
     none = ChartSeries("none", "points", np.zeros(0), np.zeros(0))
-    square = Chart("k", "t", "a", "x", "y", (), guides=("zero", "diagonal"))
-    by_name = Chart("k", "t", "a", "x", "y", (none,), y_categories=("a",))
+    square = chart_of(guides=("zero", "diagonal"))
+    by_name = chart_of(none, y_categories=("a",))
     for chart in (square, by_name):
         assert "nothing to show" in words(draw_chart(chart))
 
@@ -279,7 +219,7 @@ def test_nothing_to_show_on_any_axes():
 def test_gaps_and_infinities_are_not_drawn():
     x = np.array([0.0, 1, np.nan, 3, np.inf, -1e308, 1e308])
     dots = ChartSeries("", "points", x, np.array([0, np.nan, 1, 1, 1, 1, 1]))
-    text = draw_chart(Chart("k", "t", "a", "x", "y", (dots,)))
+    text = draw_chart(chart_of(dots))
     marks = re.findall(r'clip-path="[^"]*"[^>]*>((?:<use[^>]*>)+)</g>', text)
     assert [row.count("<use") for row in marks] == [2]  # (0, 0) and (3, 1)
     assert "nan" not in text
@@ -287,29 +227,16 @@ def test_gaps_and_infinities_are_not_drawn():
 
 def test_intervals_without_ends_are_hollow():
     y = np.arange(2.0)
-    chart = Chart(
-        "k",
-        "t",
-        "a",
-        "x",
-        "",
-        (ChartSeries("s", "intervals", y, y, "good", low=y - [1, np.nan], high=y + 1),),
-        y_categories=("a", "b"),
-    )
+    ends = {"low": y - [1, np.nan], "high": y + 1}
+    series = ChartSeries("s", "intervals", y, y, "good", **ends)
+    chart = chart_of(series, y="", y_categories=("a", "b"))
     assert "fill:none;stroke:var(--c-good)" in draw_chart(chart)
 
 
 def test_first_category_is_at_the_top():
     y = np.arange(3.0)
-    chart = Chart(
-        "k",
-        "t",
-        "a",
-        "x",
-        "",
-        (ChartSeries("", "points", y, y),),
-        y_categories=tuple("abc"),
-    )
+    dots = ChartSeries("", "points", y, y)
+    chart = chart_of(dots, y="", y_categories=tuple("abc"))
     found = {
         n.text: float(n.get("y"))
         for n in ET.fromstring(draw_chart(chart)).iter(f"{SVG}text")
@@ -320,10 +247,10 @@ def test_first_category_is_at_the_top():
 def test_arrays_that_do_not_fit_are_refused():
     bars = ChartSeries("s", "bars", np.arange(3.0), np.arange(3.0))
     with pytest.raises(ValueError, match="one x more than y"):
-        draw_chart(Chart("k", "t", "a", "x", "y", (bars,)))
+        draw_chart(chart_of(bars))
     line = ChartSeries("s", "line", np.arange(3.0), np.arange(4.0))
     with pytest.raises(ValueError, match="as many of each"):
-        draw_chart(Chart("k", "t", "a", "x", "y", (line,)))
+        draw_chart(chart_of(line))
 
 
 # ---- ranks
@@ -372,14 +299,12 @@ def test_rank_diagram_is_the_same_in_another_process():
     )
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    made = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, env=environment
-    )
+    made = python(code, env=environment, encoding="utf-8")
     n = list("abcde")
     here = FrameworkRanks(
         pd.Series([1.0, 2, 3, 4, 5], n), (), {}, 0.1, pd.DataFrame(1.0, n, n), "x"
     )
-    assert made.stdout.decode() == draw_rank_diagram(here, "r")
+    assert made == draw_rank_diagram(here, "r")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -419,7 +344,7 @@ def test_slices_show_f_and_the_best_candidates_side_by_side():
 
 
 def test_gain_where_f_fails_is_set_against_loss_elsewhere():
-    (task,) = sample_report(1, points=8).tasks
+    (task,) = sample_report(1).tasks
     contrasts = task.contrasts.assign(from_region=-0.2, from_elsewhere=0.05)
     everywhere = contrasts["where"] == "all rows"
     contrasts.loc[~everywhere, ["from_region", "from_elsewhere"]] = np.nan

@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from amlb_ext.cli import main
 from amlb_ext.core.files import sha256_file
 from amlb_ext.difficulty import write_difficulty
 from amlb_ext.difficulty.tasks import ROW_COLUMNS, TASK_COLUMNS
@@ -102,9 +101,6 @@ def test_a_part_that_a_suite_lacks_is_no_error(scored, tmp_path):
     assert toy["verdict"] == ""
 
 
-def test_another_ending_is_one_line(scored, tmp_path, capsys):
+def test_another_ending_is_one_line(scored, tmp_path, refused):
     out = str(tmp_path / "d.csv")
-    assert main(["difficulty", str(scored.suite), "-o", out]) == 2
-    error = capsys.readouterr().err
-    assert "does not end in .parquet" in error
-    assert error.count("\n") == 1
+    assert "does not end in .parquet" in refused("difficulty", scored.suite, "-o", out)

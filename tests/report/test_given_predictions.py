@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from amlb_ext import Suite
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, HardsynthError, ModelError
 from amlb_ext.report import build_report
 from amlb_ext.report.given_predictions import read_given_predictions
@@ -66,15 +65,6 @@ def test_parquet_is_read_as_csv(scored, table, tmp_path):
     of_parquet = read(scored, table, tmp_path, "mine.parquet").tables
     for key, expected in of_csv.items():
         pd.testing.assert_frame_equal(of_parquet[key], expected)
-
-
-def test_a_file_that_does_not_fit_is_status_2(scored, table, tmp_path, capsys):
-    table[:-1].to_csv(tmp_path / "mine.csv", index=False)
-    file = str(tmp_path / "mine.csv")
-    assert main(["report", str(scored.suite), "--predictions", file]) == 2
-    error = capsys.readouterr().err
-    assert "mine.csv lacks row 261 of fold 1 of titanic_full, 1 row in all" in error
-    assert error.count("\n") == 1
 
 
 def test_one_score_is_enough_for_two_classes(scored, table, tmp_path):

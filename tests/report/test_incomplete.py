@@ -81,17 +81,17 @@ def test_whole_results_pass(small):
     assert gate(small) == 0
 
 
-def test_a_suite_is_gated_by_its_report(scored, capsys):
+def test_a_suite_is_gated_by_its_report(scored, refused, output_of):
     words = ["gate", str(scored.suite), "--results", str(scored.results), "-j", "1"]
-    assert main([*words, "--task", "toy", "--json"]) == 0
-    (check,) = json.loads(capsys.readouterr().out)["checks"]
+    (check,) = json.loads(output_of(words, "--task toy --json"))["checks"]
     assert (check["candidate"], check["data"]) == ("HardsynthCandidate", "toy")
-    assert main([*words, "--baseline", "forest"]) == 2
-    assert "the suite has its own F, ridge" in capsys.readouterr().err
+    assert "the suite has its own F, ridge" in refused(words, "--baseline forest")
 
 
 @pytest.mark.parametrize("leave_out", LEFT_OUT)
-def test_a_fold_that_is_left_out_takes_the_verdict_back(small, leave_out, capsys):
+def test_a_fold_that_is_left_out_takes_the_verdict_back(
+    small, leave_out, output_of, capsys
+):
     leave_out(small)
     junit = small.suite.parent / "gate.xml"
     assert gate(small, "--junit", str(junit)) == 3
@@ -105,13 +105,11 @@ def test_a_fold_that_is_left_out_takes_the_verdict_back(small, leave_out, capsys
     capsys.readouterr()
 
     words = ["report", str(small.suite), "--results", str(small.results), "-j", "1"]
-    assert main([*words, "--text"]) == 1
-    text = capsys.readouterr().out
+    text = output_of(words, "--text", status=1)
     assert "F is beaten" not in text
     assert "incomplete" in text
     assert "hardsynth score" in text
-    assert main([*words, "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output_of(words, "--json", status=1))
     for row in told["tasks"][0]["contrasts"]:
         if row["framework"] == CANDIDATE and row["where"] in ("all rows", "region"):
             assert row["verdict"] == "incomplete"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sample_reports import row_of
 from sklearn.metrics import roc_auc_score
 
 import amlb_ext as hs
@@ -48,13 +49,6 @@ def tables_of(scored, loss, **more):
         scored.suite, [scored.results], loss=loss, charts=False, **more
     )
     return built.report, report_tables(built.report)
-
-
-def row_of(table, **where):
-    for column, value in where.items():
-        table = table[table[column] == value]
-    (row,) = table.to_dict("records")
-    return row
 
 
 @pytest.fixture(scope="module")
@@ -211,16 +205,13 @@ def test_a_gate_is_held_by_that_loss(scored, full, by_costs):
     ],
 )
 def test_a_loss_of_no_task_is_status_2(
-    scored, loss, culprit, capsys, tmp_path, monkeypatch
+    scored, loss, culprit, refused, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "negative.csv").write_text(",0,1\n0,0,-3\n1,1,0\n")
     (tmp_path / "unknown.csv").write_text(",0,maybe\n0,0,3\nmaybe,1,0\n")
     words = ["report", str(scored.suite), "--results", str(scored.results), "-q"]
-    assert main([*words, "--text", "-j", "1", "--loss", loss]) == 2
-    error = capsys.readouterr().err
-    assert culprit in error
-    assert error.count("\n") == 1
+    assert culprit in refused(words, "--text -j 1 --loss", [loss])
 
 
 def test_the_shell_says_the_same(scored, full, by_costs, tmp_path, capsys):

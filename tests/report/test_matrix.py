@@ -24,7 +24,7 @@ def task(name, **answers):
             row |= {"relative": change, "low": change / 5 - 0.01, "high": change / 5}
             row |= {"p": p, "p_null": np.nan, "verdict": verdict}
             rows.append(row)
-    (sample,) = sample_report(1, points=8).tasks
+    (sample,) = sample_report(1).tasks
     return type(sample)(
         **{**vars(sample), "name": name, "title": name, "contrasts": pd.DataFrame(rows)}
     )
@@ -49,7 +49,7 @@ def tasks():
 
 @pytest.fixture(scope="module")
 def matrix(tasks):
-    ranks = sample_report(1, points=8).ranks
+    ranks = sample_report(1).ranks
     return answer_matrix(tasks, overall_table(tasks, ranks))
 
 
@@ -88,7 +88,7 @@ def test_a_single_task_is_named_and_not_counted():
         ((-0.5, np.nan, "incomplete"), "No comparison with F could be judged."),
     ):
         only = [task("wine", a=(answer, WITHHELD))]
-        table = overall_table(only, sample_report(1, points=8).ranks)
+        table = overall_table(only, sample_report(1).ranks)
         assert verdict_sentences(answer_matrix(only, table), ROW)[0] == headline
 
 
@@ -96,7 +96,7 @@ def test_means_over_tasks_are_geometric():
     """Twice F's loss and half of it cancel; no single task decides."""
     double, half = (1.0, 0.5, "undecided"), (-0.5, 0.5, "undecided")
     perfect = (-1.0, 0.5, "undecided")
-    ranks = sample_report(1, points=8).ranks
+    ranks = sample_report(1).ranks
     two = [task("x", a=(double, double)), task("y", a=(half, perfect))]
     row = overall_table(two, ranks).iloc[0]
     assert row["overall_relative"] == pytest.approx(0.0, abs=1e-12)

@@ -69,7 +69,7 @@ class Page(HTMLParser):
 
 def many_tasks():
     """One task more than stand open, of which the first alone has charts: these take the time."""
-    report = sample_report(MANY_TASKS + 1, points=40, jobs=45)
+    report = sample_report(MANY_TASKS + 1, jobs=45)
     first, *others = report.tasks
     return replace(
         report, tasks=(first, *(replace(task, charts=()) for task in others))
@@ -79,10 +79,10 @@ def many_tasks():
 @pytest.fixture(scope="module")
 def reports():
     return {
-        "one": sample_report(1, points=40),
-        "hostile": sample_report(3, points=40, names=HOSTILE),
+        "one": sample_report(1),
+        "hostile": sample_report(3, names=HOSTILE),
         "many": many_tasks(),
-        "without results": sample_report(2, points=40, results=False),
+        "without results": sample_report(2, results=False),
         "empty": sample_report(0, results=False),
     }
 
@@ -225,8 +225,8 @@ def test_hostile_downloads_are_escaped(texts):
 
 def test_a_page_is_small(reports, texts):
     assert len(texts["one"]) < 300_000
-    # one of all tasks, six of this; ranks were not tested
-    assert len(Page(texts["one"]).all("svg")) == 7
+    # one of all tasks, five of this; ranks were not tested
+    assert len(Page(texts["one"]).all("svg")) == 6
 
 
 def test_many_tasks_are_folded_one_task_is_not(texts):
@@ -263,7 +263,7 @@ def test_what_must_be_said_is_said(texts):
 
 
 def test_only_real_rows_have_a_best_framework():
-    task = sample_report(1, points=8).tasks[0]
+    task = sample_report(1).tasks[0]
     tables = list(score_pivots(task))
     assert [table["metric"] for table in tables] == ["auc", "logloss", "balacc"]
     assert list(tables[0]["parts"])[:3] == ["full", "region", "bad"]
@@ -284,7 +284,7 @@ def test_only_real_rows_have_a_best_framework():
 
 
 def test_controls_and_frameworks_without_all_folds_are_never_the_best():
-    task = sample_report(1, points=8).tasks[0]
+    task = sample_report(1).tasks[0]
     scores = task.scores.copy()
     perfect = {"lower": 0.0, "higher": 1.0}
     for name, folds in (("FLAML", 2), ("H2OAutoML", 3)):
@@ -391,7 +391,7 @@ def test_nothing_is_said_where_nothing_was_changed(reports):
 )
 def test_where_models_may_be_ranked(verdict, composition, is_shown, said):
     """The whole folds decide; other parts where they are shown to order models as well."""
-    task = sample_report(1, points=8).tasks[0]
+    task = sample_report(1).tasks[0]
     certificate = replace(task.certificate, verdict=verdict)
     task = replace(
         task,

@@ -65,20 +65,6 @@ def test_the_example_of_demsar():
     np.testing.assert_array_equal(ranks.p, ranks.p.T)
 
 
-def test_mean_ranks_by_hand_and_ties_share():
-    table = pd.DataFrame(
-        {"F": [0.3, 0.2, 0.2], "a": [0.1, 0.2, 0.1], "b": [0.2, 0.2, 0.1]}
-    )
-    # x: 3 1 2;  y: all tie, 2 2 2;  z: 3 and a tie of 1 and 2, 1.5 each
-    ranks = rank_tasks(table.set_axis(["x", "y", "z"]))
-    assert ranks.mean.to_dict() == pytest.approx(
-        {"a": 4.5 / 3, "b": 5.5 / 3, "F": 8 / 3}
-    )
-    assert ranks.mean.sum() == pytest.approx(
-        3 * 4 / 2
-    )  # whatever the data: k (k + 1) / 2
-
-
 def test_ranks_do_not_depend_on_the_scale_or_order_of_tasks():
     losses = 1 - DEMSAR
     other = rank_tasks(losses.mul(np.arange(1, 15), axis=0).iloc[::-1])

@@ -33,22 +33,22 @@ class Made(NamedTuple):
     definition: Path
     results: Path
 
-    def run(self, framework: str) -> Path:
+    def run(self, framework):
         """Return the folder of a framework's run."""
         (found,) = self.results.glob(f"{framework}.*")
         return found
 
-    def predictions(self, framework: str, task: str, fold: int) -> Path:
+    def predictions(self, framework, task, fold):
         """Return where a job's predictions stand."""
         folder = self.run(framework) / "predictions" / task / str(fold)
         return folder / "predictions.csv"
 
-    def edit(self, framework: str, task: str, fold: int, change) -> None:
+    def edit(self, framework, task, fold, change):
         """Write predictions anew as ``change`` makes them."""
         path = self.predictions(framework, task, fold)
         change(pd.read_csv(path)).to_csv(path, index=False)
 
-    def fail(self, framework: str, task: str, fold: int) -> None:
+    def fail(self, framework, task, fold):
         """Take the result of a job, as AMLB writes one that failed."""
         path = self.run(framework) / "scores" / "results.csv"
         rows = pd.read_csv(path)
@@ -57,13 +57,13 @@ class Made(NamedTuple):
         rows["info"] = np.where(is_job, "TimeoutError: too slow", "")
         rows.to_csv(path, index=False)
 
-    def report(self, baseline: str = "tree", **options):
+    def report(self, baseline="tree", **options):
         """Build the report without charts."""
         options = {"benchmark": str(self.definition), "charts": False} | options
         return build_results_report([self.results], baseline, **options).report
 
 
-def _table(task: str, n: int) -> pd.DataFrame:
+def _table(task, n):
     """Return a table in which failures have a place: where x0 is large, the target is noise."""
     rng = np.random.default_rng(sum(map(ord, task)))
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["x0", "x1", "x2"])
@@ -76,7 +76,7 @@ def _table(task: str, n: int) -> pd.DataFrame:
     return X.assign(y=pd.cut(signal + noise, bounds, labels=labels).astype(str))
 
 
-def _predict(framework: str, train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
+def _predict(framework, train, test):
     """Return predictions as AMLB writes them."""
     X, y = train.drop(columns="y"), train["y"]
     is_class = y.dtype == object or isinstance(y.dtype, pd.StringDtype)
@@ -101,7 +101,7 @@ def _predict(framework: str, train: pd.DataFrame, test: pd.DataFrame) -> pd.Data
     return table.assign(predictions=named, truth=test["y"])
 
 
-def _make(root: Path, tasks=("two", "three", "amount"), n: int = 300) -> Made:
+def _make(root, tasks=("two", "three", "amount"), n=300):
     """Write tables, a definition of them, and what three frameworks predict."""
     entries = []
     writer = RunWriter(root / "out", "mine")
@@ -135,7 +135,7 @@ def _make(root: Path, tasks=("two", "three", "amount"), n: int = 300) -> Made:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory) -> Made:
+def made(tmp_path_factory):
     """Three tasks, three frameworks, three folds."""
     return _make(tmp_path_factory.mktemp("ordinary"))
 
@@ -147,12 +147,12 @@ def found(made):
 
 
 @pytest.fixture
-def one(tmp_path) -> Made:
+def one(tmp_path):
     """One small task, which a test may spoil."""
     return _make(tmp_path, tasks=("two",), n=66)
 
 
-def _stacked(made: Made, framework: str, task: str) -> pd.DataFrame:
+def _stacked(made, framework, task):
     return pd.concat(
         [pd.read_csv(made.predictions(framework, task, k)) for k in range(FOLDS)],
         ignore_index=True,
@@ -254,11 +254,10 @@ def test_the_best_framework_leaves_its_saving_to_gain(found):
     assert two["low"] <= -contrast["relative"] <= two["high"]
 
 
-def test_the_page_and_the_files_for_a_paper(made, tmp_path, capsys):
+def test_the_page_and_the_files_for_a_paper(made, tmp_path, output_of):
     flags = ["--benchmark", str(made.definition), "-j", "1", "-o", str(tmp_path)]
     command = ["report", "-r", str(made.results), "--baseline", "tree", *flags]
-    assert main(command) == 0
-    assert "F is beaten on" in capsys.readouterr().out
+    assert "F is beaten on" in output_of(command)
     page = (tmp_path / "report.html").read_text()
     assert '<h2 id="suite">Benchmark</h2>' in page
     assert "Certificate" not in page.partition('id="method"')[0]
@@ -420,7 +419,7 @@ def test_a_task_that_cannot_be_read_costs_itself_only(tmp_path):
     assert any("amount is left out" in text for text in report.warnings)
 
 
-def test_what_cannot_be_meant_is_one_line(one, tmp_path, capsys):
+def test_what_cannot_be_meant_is_one_line(one, tmp_path, refused):
     with pytest.raises(ConfigError, match="did you mean 'linear'"):
         one.report("liner")
     with pytest.raises(SourceError, match="give the definition that was run"):
@@ -438,10 +437,7 @@ def test_what_cannot_be_meant_is_one_line(one, tmp_path, capsys):
         (["-r", "x", "--baseline", "t", "--predictions", "a=b"], "goes with a suite"),
         ([str(empty), "--benchmark", "mine"], "holds no suite"),
     ):
-        assert main(["report", *words]) == 2
-        error = capsys.readouterr().err.strip()
-        assert told in error
-        assert len(error.splitlines()) == 1
+        assert told in refused("report", words)
 
 
 def test_the_definition_is_found_by_the_name_of_the_runs(one):

@@ -15,7 +15,6 @@ import pytest
 from exhaustive import first_of
 
 import amlb_ext as hs
-from amlb_ext.cli import main
 from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import WHERE, compare_frameworks
 from amlb_ext.report.predictions import read_task_predictions
@@ -56,7 +55,7 @@ def untouched_rows(scored, task):
 
 @pytest.mark.parametrize("task", first_of(["wine", "titanic"], 1))
 def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
-    scored, task, tmp_path, capsys
+    scored, task, tmp_path, output_of
 ):
     scores = hs.Suite.load(scored.suite).table("scores", scored.results)
     brier = scores[
@@ -79,8 +78,7 @@ def test_the_gain_over_all_untouched_rows_is_the_same_at_three_doors(
     command = ["compare", str(tmp_path / "rows.csv"), "--target", target, "--json"]
     command += ["--baseline", str(tmp_path / "f.csv")]
     command += ["--candidate", str(tmp_path / "other.csv")]
-    assert main(command) == 0
-    records = json.loads(capsys.readouterr().out)["contrasts"]
+    records = json.loads(output_of(command))["contrasts"]
     (on_console,) = [
         record["difference"] for record in records if record["question"] == "overall"
     ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from imported_files import sklearn_pipeline
 
-from amlb_ext.core.assets import asset_path
 from amlb_ext.runner.checkout import Checkout
 
 #: Speaks AMLB's command line and writes results in its shape. Jobs of the task ``unloadable``
@@ -114,11 +113,4 @@ def userdir(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def pipeline() -> ModuleType:
     """``frameworks/HardsynthSklearn/pipeline.py``, imported by path."""
-    path = asset_path("frameworks", "HardsynthSklearn", "pipeline.py")
-    spec = importlib.util.spec_from_file_location("hardsynth_sklearn_pipeline", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
+    return sklearn_pipeline()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from exhaustive import first_of
 
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import DefinitionError
-from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, join_predictions, read_predictions
 
 pytestmark = pytest.mark.amlb
@@ -49,7 +47,7 @@ FRAMEWORKS = {
 }
 
 
-def rows(kind: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
+def rows(kind, n, rng):
     """Rows of a task of each kind; labels coded so that their text order is their own."""
     x = rng.normal(size=n)
     frame = pd.DataFrame({"x": x, "noise": rng.normal(size=n)})
@@ -68,7 +66,7 @@ def rows(kind: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def suite(tmp_path_factory):
     """A user directory with three tasks of two folds, a broken one and our integration."""
     user = tmp_path_factory.mktemp("suite")
     rng = np.random.default_rng(3)
@@ -109,9 +107,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "framework",
     first_of(["constantpredictor", "hardsynth_hist", "DecisionTree"], 2),
 )
-def test_every_fold_is_scored_and_joins(
-    amlb: Checkout, suite: Path, tmp_path: Path, framework: str
-) -> None:
+def test_every_fold_is_scored_and_joins(amlb, suite, tmp_path, framework):
     outcome = run_benchmark(
         framework,
         constraint="hardsynth_quick",
@@ -146,9 +142,7 @@ def test_every_fold_is_scored_and_joins(
         )  # negated log loss; knowing nothing is -1.1
 
 
-def test_what_amlb_does_not_tell_is_found(
-    amlb: Checkout, suite: Path, tmp_path: Path
-) -> None:
+def test_what_amlb_does_not_tell_is_found(amlb, suite, tmp_path):
     outcome = run_benchmark(
         "hardsynth_wrong",
         "broken",
@@ -168,7 +162,7 @@ def test_what_amlb_does_not_tell_is_found(
     assert "params.regressor" in regression.reason
 
 
-def test_unknown_framework(amlb: Checkout, suite: Path, tmp_path: Path) -> None:
+def test_unknown_framework(amlb, suite, tmp_path):
     with pytest.raises(DefinitionError, match="no framework 'nobody'"):
         run_benchmark("nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True)
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from commands import words_of
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner import checkout
@@ -24,24 +25,16 @@ THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.fixture
-def repository(fake: Checkout, tmp_path: Path) -> str:
+def repository(fake, tmp_path):
     """A git repository that holds the fake AMLB under the tag ``v9``."""
-    git = [
-        "git",
-        "-C",
-        str(fake.root),
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@example.org",
-    ]
+    git = words_of("git -C", fake.root, "-c user.name=t -c user.email=t@example.org")
     (fake.root / "resources" / "benchmarks" / "test.yaml").write_text("")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v9"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     return fake.root.as_uri()
 
 
-def test_clone_once(repository: str, tmp_path: Path) -> None:
+def test_clone_once(repository, tmp_path):
     cache = tmp_path / "cache"
     root = clone_release(cache, repository, "v9")
     assert amlb_version(root) == "2.1.7"
@@ -50,7 +43,7 @@ def test_clone_once(repository: str, tmp_path: Path) -> None:
     assert (root / "mark").exists()
 
 
-def test_a_killed_clone_is_cleared_away(repository: str, tmp_path: Path) -> None:
+def test_a_killed_clone_is_cleared_away(repository, tmp_path):
     cache = tmp_path / "cache"
     half = cache / ".automlbenchmark-v9.part-abc" / "amlb"
     half.mkdir(parents=True)
@@ -61,7 +54,7 @@ def test_a_killed_clone_is_cleared_away(repository: str, tmp_path: Path) -> None
     ]
 
 
-def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
+def test_two_at_once_clone_once(repository, tmp_path):
     said: list[str] = []
     threads = [
         threading.Thread(
@@ -76,7 +69,7 @@ def test_two_at_once_clone_once(repository: str, tmp_path: Path) -> None:
     assert sum("cloning" in text for text in said) == 1
 
 
-def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path):
     with pytest.raises(RunError, match="could not be cloned: fatal") as caught:
         clone_release(tmp_path / "c", (tmp_path / "nowhere").as_uri(), "v9")
     assert "AMLB_HOME" in str(caught.value)
@@ -86,13 +79,13 @@ def test_failing_clone_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_no_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_git(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RunError, match="git is not installed"):
         clone_release(tmp_path / "c", "file:///nowhere", "v9")
 
 
-def test_no_secrets_in_errors() -> None:
+def test_no_secrets_in_errors():
     with pytest.raises(RunError) as caught:
         run_command(
             [
@@ -105,11 +98,11 @@ def test_no_secrets_in_errors() -> None:
     assert str(caught.value) == "pip failed: ERROR: https://***@host/x is gone"
 
 
-def test_lock_waits(tmp_path: Path) -> None:
+def test_lock_waits(tmp_path):
     said: list[str] = []
     entered = threading.Event()
 
-    def second() -> None:
+    def second():
         with locked(tmp_path / "lock", said.append):
             entered.set()
 
@@ -123,15 +116,13 @@ def test_lock_waits(tmp_path: Path) -> None:
     assert "waiting" in said[0]
 
 
-def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
+def test_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="HARDSYNTH_CACHE"):
         clone_release(tmp_path / "file" / "cache", "file:///nowhere", "v9")
 
 
-def test_given_checkout(
-    fake: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_given_checkout(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(checkout, "_SMOKE", checkout._PROBE)
     monkeypatch.setattr(checkout, "VERSIONS", (THIS_PYTHON,))
     monkeypatch.setenv("AMLB_HOME", str(fake.root))
@@ -144,7 +135,7 @@ def test_given_checkout(
         ensure_checkout(tmp_path)
 
 
-def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_dir(monkeypatch):
     monkeypatch.delenv("HARDSYNTH_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert cache_dir() == Path.home() / ".cache" / "hardsynth"
@@ -154,7 +145,7 @@ def test_cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache_dir() == Path("/y")
 
 
-def test_version_between_releases(fake: Checkout) -> None:
+def test_version_between_releases(fake):
     (fake.root / "amlb" / "__version__.py").write_text(
         '_dev_version = "dev"\n__version__ = _dev_version\n'
     )
@@ -164,14 +155,14 @@ def test_version_between_releases(fake: Checkout) -> None:
 
 
 @pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+def bare(monkeypatch):
     """Environments without requirements, so that making one takes two seconds."""
     monkeypatch.setattr(checkout, "_SMOKE", checkout._PROBE)
     monkeypatch.setattr(checkout, "VERSIONS", (THIS_PYTHON,))
 
 
 @pytest.mark.usefixtures("bare")
-def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> None:
+def test_environment_is_made_once_and_mended(fake, tmp_path):
     said: list[str] = []
     half_made = checkout.environment_dir(fake.root, tmp_path, THIS_PYTHON)
     (half_made / "lib").mkdir(parents=True)  # as after a kill
@@ -191,7 +182,7 @@ def test_environment_is_made_once_and_mended(fake: Checkout, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("bare")
 @pytest.mark.exhaustive  # the one before mends what a kill left
-def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> None:
+def test_failing_installation_leaves_nothing(fake, tmp_path):
     (fake.root / "requirements.txt").write_text("/nowhere/at/all.whl\n")
     with pytest.raises(RunError, match="could not be installed: ERROR"):
         checkout.ensure_interpreter(fake.root, tmp_path)
@@ -199,20 +190,20 @@ def test_failing_installation_leaves_nothing(fake: Checkout, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("bare")
-def test_own_venv_of_the_checkout_is_used(fake: Checkout, tmp_path: Path) -> None:
+def test_own_venv_of_the_checkout_is_used(fake, tmp_path):
     own = fake.root / "venv" / "bin" / "python"
     own.parent.mkdir(parents=True)
     own.symlink_to(sys.executable)
     assert checkout.ensure_interpreter(fake.root, tmp_path) == own
 
 
-def test_no_suitable_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_suitable_python(monkeypatch):
     monkeypatch.setattr(checkout, "VERSIONS", ("2.7",))
     with pytest.raises(RunError, match=r"AMLB needs Python 2\.7 .*--python"):
         checkout.find_python()
 
 
-def test_given_python_without_requirements(fake: Checkout, tmp_path: Path) -> None:
+def test_given_python_without_requirements(fake, tmp_path):
     with pytest.raises(
         RunError, match=r"lacks packages that AMLB needs .*pip install -r"
     ):

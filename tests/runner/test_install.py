@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -16,7 +15,9 @@ import pandas as pd
 import pytest
 import yaml
 from amlb_runs import run_benchmark
+from commands import BRIEF, words_of
 from exhaustive import first_of
+from folders import contents
 
 from amlb_ext.amlb.configuration import (
     configured_folds,
@@ -38,19 +39,7 @@ from amlb_ext.runner.install.config_edit import (
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.suite import SuiteFiles, verify_suite
 
-FAST = [
-    "--baseline",
-    "ridge",
-    "--synthesizer",
-    "local",
-    "--folds",
-    "2",
-    "--composition",
-    "weighted",
-    "--kappa",
-    ".005",
-]
-FAST += ["--certificate", "none", "-q", "-j", "1"]
+FAST = words_of(BRIEF, "--baseline ridge --folds 2 --kappa .005 -q")
 ENTRIES = {
     ("benchmarks", "definition_dir"): ["{user}/hardsynth_suites/a/benchmarks"],
     ("benchmarks", "constraints_file"): ["{user}/hardsynth_suites/a/constraints.yaml"],
@@ -96,12 +85,7 @@ def user(tmp_path):
     return root
 
 
-def tree(root: Path) -> dict[str, str]:
-    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def load(user: Path):
+def load(user):
     return yaml.safe_load((user / "config.yaml").read_text())
 
 
@@ -137,7 +121,7 @@ def documents():
         yield "\ufeff" * bom + text.replace("\n", end)
 
 
-def test_entries_go_in_and_out_and_all_else_is_kept() -> None:
+def test_entries_go_in_and_out_and_all_else_is_kept():
     refused = 0
     for text in documents():
         before = read_config_without_lists(text)
@@ -195,19 +179,14 @@ def read_config_without_lists(text):
         ("a: 1\na: 2\n", "duplicate key"),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(
-    suite, user, text, said, capsys
-) -> None:
+def test_what_cannot_be_changed_safely_is_refused(suite, user, text, said, refused):
     (user / "config.yaml").write_text(text)
-    before = tree(user)
-    assert main(["install", str(suite), "--userdir", str(user)]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert tree(user) == before
+    before = contents(user)
+    assert said in refused("install", suite, "--userdir", user)
+    assert contents(user) == before
 
 
-def test_bytes_that_are_no_utf8_are_refused(suite, user) -> None:
+def test_bytes_that_are_no_utf8_are_refused(suite, user):
     (user / "config.yaml").write_bytes(b"a: \xe9\n")
     with pytest.raises(RunError, match="not in UTF-8"):
         install(suite, user)
@@ -226,9 +205,9 @@ EMPTY = [
 
 
 @pytest.mark.parametrize("text", [CONFIG, CONFIG.replace("\n", "\r\n"), *EMPTY])
-def test_byte_for_byte_and_nothing_left(suite, user, text) -> None:
+def test_byte_for_byte_and_nothing_left(suite, user, text):
     (user / "config.yaml").write_bytes(text.encode())
-    before = tree(user)
+    before = contents(user)
     change = install(suite, user)
     assert change.action == "installed"
     assert load(user)["benchmarks"]["definition_dir"][-1].endswith(
@@ -236,12 +215,12 @@ def test_byte_for_byte_and_nothing_left(suite, user, text) -> None:
     )
     assert (user / "config.yaml.hardsynth-backup").read_bytes() == text.encode()
     assert uninstall(suite, user).action == "uninstalled"
-    assert tree(user) == before
+    assert contents(user) == before
     assert not (user / "hardsynth_suites").exists()
     assert verify_suite(suite) == []
 
 
-def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
+def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user):
     install(suite, user)
     config = load(user)
     assert config["seed"] == 3
@@ -265,7 +244,7 @@ def test_amlb_knows_the_suite_and_all_that_it_knew(suite, user) -> None:
     assert "hardsynth_suites" in config["frameworks"]["definition_file"][0]
 
 
-def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch) -> None:
+def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".config").mkdir()
     change = install(suite)
@@ -277,30 +256,29 @@ def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch) -> No
     assert list((tmp_path / ".config").iterdir()) == []
 
 
-def test_a_second_time_changes_nothing(suite, user, capsys) -> None:
+def test_a_second_time_changes_nothing(suite, user, output_of):
     install(suite, user)
-    before = tree(user)
-    assert main(["install", str(suite), "--userdir", str(user)]) == 0
-    assert "nothing to change" in capsys.readouterr().out
-    assert tree(user) == before
+    before = contents(user)
+    assert "nothing to change" in output_of("install", suite, "--userdir", user)
+    assert contents(user) == before
 
 
-def test_dry_run_shows_and_changes_nothing(suite, user, capsys) -> None:
-    before = tree(user)
-    assert main(["install", str(suite), "--userdir", str(user), "--dry-run"]) == 0
-    shown = capsys.readouterr().out
+def test_dry_run_shows_and_changes_nothing(suite, user, output_of):
+    before = contents(user)
+    shown = output_of("install", suite, "--userdir", user, "--dry-run")
     assert "+        - '{user}/hardsynth_suites/hardsynth/benchmarks'" in shown
     assert "-    definition_file: ['{root}" in shown
     assert "dry run: nothing was changed" in shown
-    assert tree(user) == before
+    assert contents(user) == before
     install(suite, user)
-    before = tree(user)
+    before = contents(user)
     assert (
-        main(["uninstall", str(suite), "--userdir", str(user), "--dry-run", "--json"])
-        == 0
+        json.loads(
+            output_of("uninstall", suite, "--userdir", user, "--dry-run --json")
+        )["action"]
+        == "uninstalled"
     )
-    assert json.loads(capsys.readouterr().out)["action"] == "uninstalled"
-    assert tree(user) == before
+    assert contents(user) == before
 
 
 OURS = "'{user}/hardsynth_suites/hardsynth"
@@ -322,7 +300,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
+def test_later_edits_of_the_user_stay(suite, user, edit):
     install(suite, user)
     config = user / "config.yaml"
     edited = EDITS[edit](config.read_text())
@@ -342,7 +320,7 @@ def test_later_edits_of_the_user_stay(suite, user, edit) -> None:
     assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
 
 
-def test_an_edit_between_two_suites_stays(made, user, tmp_path) -> None:
+def test_an_edit_between_two_suites_stays(made, user, tmp_path):
     one, two = (shutil.copytree(made, tmp_path / name) for name in "ab")
     config = user / "config.yaml"
     install(one, user, name="a")
@@ -354,15 +332,15 @@ def test_an_edit_between_two_suites_stays(made, user, tmp_path) -> None:
     assert "hardsynth" not in config.read_text()
 
 
-def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user) -> None:
+def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user):
     install(suite, user)
     config = user / "config.yaml"
     edited = config.read_text().replace("th/benchmarks'", "th/benchmarks'  # own")
     config.write_text(edited)
-    before = tree(user)
+    before = contents(user)
     with pytest.raises(RunError, match=r"write by hand benchmarks\.definition_dir"):
         uninstall(suite, user)
-    assert tree(user) == before
+    assert contents(user) == before
     lines = edited.splitlines(keepends=True)
     config.write_text("".join(line for line in lines if "# own" not in line))
     uninstall(suite, user)
@@ -370,8 +348,8 @@ def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user) -> None:
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
-def test_several_suites_leave_in_any_order(made, user, order, tmp_path) -> None:
-    before = tree(user)
+def test_several_suites_leave_in_any_order(made, user, order, tmp_path):
+    before = contents(user)
     suites = {}
     for name in "abc":
         suites[name] = shutil.copytree(made, tmp_path / name)
@@ -385,12 +363,12 @@ def test_several_suites_leave_in_any_order(made, user, order, tmp_path) -> None:
         left = load(user)["benchmarks"]["definition_dir"]
         assert len(left) == 5 - count
         assert not any(f"/{name}/" in entry for entry in left)
-    assert tree(user) == before
+    assert contents(user) == before
 
 
-def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
+def test_names_that_are_taken(made, suite, user, tmp_path):
     (user / "benchmarks" / "hardsynth_all.yaml").write_text("[]\n")
-    before = tree(user)
+    before = contents(user)
     with pytest.raises(RunError, match=r"name hardsynth_all is taken by .*--name NAME"):
         install(suite, user)
     with pytest.raises(RunError, match="name validation is taken by AMLB"):
@@ -402,9 +380,7 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
     (user / "frameworks.yaml").write_text("Mine: {module: extensions.Mine}\n")
     with pytest.raises(RunError, match=r"use letters.*--name a_b"):
         install(suite, user, name="a b")
-    assert set(before) - set(tree(user)) == {
-        str(user / "benchmarks" / "hardsynth_all.yaml")
-    }
+    assert set(before) - set(contents(user)) == {"benchmarks/hardsynth_all.yaml"}
     install(suite, user)
     other = shutil.copytree(made, tmp_path / "other")
     with pytest.raises(
@@ -417,7 +393,7 @@ def test_names_that_are_taken(made, suite, user, tmp_path) -> None:
     assert is_control_framework("HardsynthNull_2")
 
 
-def test_a_constraint_of_the_users_stays(suite, user) -> None:
+def test_a_constraint_of_the_users_stays(suite, user):
     text = CONFIG.replace(
         "benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n"
     )
@@ -431,8 +407,8 @@ def test_a_constraint_of_the_users_stays(suite, user) -> None:
     assert (user / "config.yaml").read_text() == text
 
 
-def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
-    before = tree(user)
+def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path):
+    before = contents(user)
     install(suite, user)
     definition = user / "hardsynth_suites/hardsynth/benchmarks/hardsynth.yaml"
     definition.write_text("[]\n")
@@ -444,14 +420,14 @@ def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path) -> None:
     assert f"{moved}/data" in definition.read_text()
     shutil.rmtree(moved)
     assert uninstall(moved, user).action == "uninstalled"
-    assert tree(user) == before
+    assert contents(user) == before
     with pytest.raises(
         RunError, match=r"is not installed in .* \(installed there: none"
     ):
         uninstall(moved, user)
 
 
-def test_a_link_stays_a_link_and_a_mode_a_mode(suite, user, tmp_path) -> None:
+def test_a_link_stays_a_link_and_a_mode_a_mode(suite, user, tmp_path):
     target = tmp_path / "dotfiles" / "amlb.yaml"
     target.parent.mkdir()
     shutil.move(user / "config.yaml", target)
@@ -467,8 +443,8 @@ def test_a_link_stays_a_link_and_a_mode_a_mode(suite, user, tmp_path) -> None:
     assert os.listdir(target.parent) == ["amlb.yaml"]
 
 
-def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> None:
-    before = tree(user)
+def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch):
+    before = contents(user)
     writable = os.access
     monkeypatch.setattr(
         os,
@@ -484,7 +460,7 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
     with pytest.raises(RunError, match="choose another --userdir"):
         install(suite, user)
     (user / "hardsynth_suites").unlink()
-    assert tree(user) == before
+    assert contents(user) == before
     with pytest.raises(RunError, match="choose another --userdir"):
         install(suite, user / "config.yaml")
     for place in (suite, shutil.copytree(suite, tmp_path / "other")):
@@ -503,10 +479,8 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch) -> N
         "config.yaml",
     ],
 )
-def test_killed_between_two_writes_and_run_again(
-    suite, user, unwritten, monkeypatch
-) -> None:
-    before = tree(user)
+def test_killed_between_two_writes_and_run_again(suite, user, unwritten, monkeypatch):
+    before = contents(user)
     replace = os.replace
 
     def killed(source, target):
@@ -527,10 +501,10 @@ def test_killed_between_two_writes_and_run_again(
     monkeypatch.undo()
     assert (user / "config.yaml").read_text() == CONFIG
     uninstall(suite, user)
-    assert tree(user) == before
+    assert contents(user) == before
 
 
-def test_files_of_others_in_our_folder_stay(suite, user) -> None:
+def test_files_of_others_in_our_folder_stay(suite, user):
     install(suite, user)
     (user / "hardsynth_suites/hardsynth/notes.txt").write_text("mine")
     change = uninstall(suite, user)
@@ -544,9 +518,9 @@ def test_files_of_others_in_our_folder_stay(suite, user) -> None:
 
 @pytest.mark.amlb
 @pytest.mark.parametrize("name", first_of(["mine", None], 1))
-def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
+def test_beside_amlbs_own_example(amlb, suite, tmp_path, name):
     user = Path(shutil.copytree(amlb.root / "examples" / "custom", tmp_path / "custom"))
-    before = tree(user)
+    before = contents(user)
     change = install(suite, user, name=name)
     assert change.diff.count("\n+ ") == 3
     main_name, baseline = change.benchmarks[0], change.frameworks[0]
@@ -572,6 +546,6 @@ def test_beside_amlbs_own_example(amlb, suite, tmp_path, name) -> None:
     assert set(scored["amlb_task"]) == {task["name"] for task in listed}
     assert set(scored["framework"]) == {runs[-1][0]}
     uninstall(suite, user)
-    left = {path: digest for path, digest in tree(user).items() if path in before}
+    left = {path: digest for path, digest in contents(user).items() if path in before}
     assert left == before
     assert not list(user.rglob("*hardsynth*"))

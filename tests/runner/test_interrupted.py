@@ -13,7 +13,6 @@ import pytest
 from amlb_runs import run_benchmark
 
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.results import find_predictions, predictions_path, read_results
 from amlb_ext.runner.run_folder import is_running
 
@@ -29,7 +28,7 @@ run_benchmarks("Fw", ["three"], userdir=user, outdir=out, quiet=True,
 
 
 @pytest.fixture
-def three(userdir: Path) -> Path:
+def three(userdir):
     """A user directory with a definition of three jobs, of which the third never ends."""
     (userdir / "benchmarks" / "three.yaml").write_text(
         "- {name: good one, folds: 1}\n- {name: slow, folds: 2}\n"
@@ -38,7 +37,7 @@ def three(userdir: Path) -> Path:
     return userdir
 
 
-def start_and_wait(fake: Checkout, user: Path, out: Path) -> subprocess.Popen[bytes]:
+def start_and_wait(fake, user, out):
     """Start a run, and return it when its third job has started a process of its own."""
     command = [sys.executable, "-c", PROGRAM, str(fake.root), str(user), str(out)]
     process = subprocess.Popen(command, start_new_session=True)
@@ -49,7 +48,7 @@ def start_and_wait(fake: Checkout, user: Path, out: Path) -> subprocess.Popen[by
     return process
 
 
-def is_gone(pid: int) -> bool:
+def is_gone(pid):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         if not psutil.pid_exists(pid):
@@ -61,9 +60,7 @@ def is_gone(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_stopped_run_leaves_no_process_and_goes_on(
-    fake: Checkout, three: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_a_stopped_run_leaves_no_process_and_goes_on(fake, three, tmp_path, number):
     out = tmp_path / "out"
     process = start_and_wait(fake, three, out)
     child = int((three / "child").read_text())
@@ -87,9 +84,7 @@ def test_a_stopped_run_leaves_no_process_and_goes_on(
     assert len((third / "scores" / "results.csv").read_text().splitlines()) == 4
 
 
-def test_what_was_scored_of_another_definition_does_not_count(
-    fake: Checkout, three: Path, tmp_path: Path
-) -> None:
+def test_what_was_scored_of_another_definition_does_not_count(fake, three, tmp_path):
     out = tmp_path / "out"
     process = start_and_wait(fake, three, out)
     process.send_signal(signal.SIGTERM)
@@ -103,9 +98,7 @@ def test_what_was_scored_of_another_definition_does_not_count(
     assert len((second / "scores" / "results.csv").read_text().splitlines()) == 5
 
 
-def test_a_run_that_is_going_on_is_not_gone_on_with(
-    fake: Checkout, three: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_is_going_on_is_not_gone_on_with(fake, three, tmp_path):
     out = tmp_path / "out"
     process = start_and_wait(fake, three, out)
     asked = {"userdir": three, "outdir": out, "amlb": fake, "quiet": True}
@@ -130,9 +123,7 @@ def test_a_run_that_is_going_on_is_not_gone_on_with(
     assert not is_running(run_dir)
 
 
-def test_runs_of_series_have_their_splits_for_themselves(
-    fake: Checkout, userdir: Path, tmp_path: Path
-) -> None:
+def test_runs_of_series_have_their_splits_for_themselves(fake, userdir, tmp_path):
     (userdir / "benchmarks" / "sold.yaml").write_text(
         "- {name: good one, dataset: {type: timeseries, path: a.csv}}\n"
     )
@@ -148,9 +139,7 @@ def test_runs_of_series_have_their_splits_for_themselves(
     assert own in run_benchmark("Fw", "sold", **asked, extra=["-i", own]).command
 
 
-def test_amlbs_own_resume_is_refused(
-    fake: Checkout, userdir: Path, tmp_path: Path
-) -> None:
+def test_amlbs_own_resume_is_refused(fake, userdir, tmp_path):
     with pytest.raises(RunError, match="--resume needs"):
         run_benchmark(
             "Fw",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from amlb_ext.amlb.frameworks import Framework
 from amlb_ext.runner import setup
 from amlb_ext.runner.checkout import TAG
@@ -14,7 +12,7 @@ from amlb_ext.runner.setup import look_up, read_known_frameworks
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "automl_systems.md"
 
 
-def amlb_framework(name: str, version: str = "stable") -> Framework:
+def amlb_framework(name, version="stable"):
     return Framework(
         name=name,
         version=version,
@@ -24,7 +22,7 @@ def amlb_framework(name: str, version: str = "stable") -> Framework:
     )
 
 
-def test_constraints_are_chosen_by_framework_and_version() -> None:
+def test_constraints_are_chosen_by_framework_and_version():
     flaml = look_up(amlb_framework("flaml"), "2.1.7").constraints
     tpot = look_up(amlb_framework("TPOT"), "2.1.7").constraints
     assert "lightgbm<4.2" in flaml
@@ -37,9 +35,7 @@ def test_constraints_are_chosen_by_framework_and_version() -> None:
     )
 
 
-def test_the_table_of_the_newest_release_stands_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_of_the_newest_release_stands_in(tmp_path, monkeypatch):
     (tmp_path / "v2.1.9.yaml").write_text("default: {constraints: [a<9]}")
     (tmp_path / "v2.1.10.yaml").write_text("default: {constraints: [a<10]}")
     monkeypatch.setattr(setup, "asset_path", lambda *parts: tmp_path)
@@ -47,7 +43,7 @@ def test_the_table_of_the_newest_release_stands_in(
     assert look_up(amlb_framework("Fw"), "dev dfe8d21").constraints == ("a<10",)
 
 
-def test_the_page_lists_what_the_table_of_the_pinned_release_says() -> None:
+def test_the_page_lists_what_the_table_of_the_pinned_release_says():
     rows = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

@@ -5,22 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
 from amlb_ext.runner.jobs import jobs_for_verdict, read_jobs
 from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import (
-    Coding,
     Layout,
     Part,
     Rows,
     SuiteFiles,
     SuiteRequest,
-    SuiteTask,
     begin_suite,
-    finish_suite,
-    write_fold,
 )
 from amlb_ext.suite.twin import Original
 
@@ -56,7 +53,6 @@ def suite(tmp_path):
     begin_suite(layout, {})
     every_label = pd.concat([frame_of(1), frame_of(2)], ignore_index=True)
     task = make_task(every_label, "y", name="My toy")
-    coding = Coding.of(task)
     records = []
     for position, fold in enumerate(FOLDS):
         start = 60 * position
@@ -64,37 +60,14 @@ def suite(tmp_path):
         end = start + (59 if fold in ALONE else 60)
         full = Part(take(task, range(start + 40, end)))
         hard = Part(take(task, range(start + 40, start + 50)))
-        record = write_fold(
-            layout,
-            "My_toy",
-            coding,
-            fold=fold,
-            train=take(task, range(start, start + 40)),
-            parts={"": hard, "full": full},
-            key="k",
-            summary={},
-        )
-        records.append(record)
-    entry = SuiteTask(
-        name="My_toy",
-        kind=task.kind,
-        target="y",
-        coding=coding,
-        origin=Origin("openml/t/31", {"task_id": "31"}),
-        content_hash=task.content_hash,
-        notes=(),
-        folds=tuple(records),
-        source_name="My toy",
-    )
-    finish_suite(
+        train = take(task, range(start, start + 40))
+        parts = {"": hard, "full": full}
+        records.append(put_fold(layout, task, train, parts, name="My_toy", fold=fold))
+    source = Origin("openml/t/31", {"task_id": "31"})
+    finish(
         layout,
+        [entry_of(task, records, name="My_toy", origin=source)],
         name="hardsynth_mine",
-        config={"seed": 1},
-        seed=1,
-        tasks=[entry],
-        failures=[],
-        version="0",
-        integrations={},
         request=SuiteRequest(command="hardsynth harden mine.yaml -o DIR", twin=True),
         original=Original("mine", {"My_toy": {"name": "My toy"}}),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -17,7 +15,7 @@ from amlb_ext.runner.results import (
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out(tmp_path):
     """An output folder with two runs, the second without results of its own."""
     header = "id,task,framework,constraint,fold,result,metric,seed,info,auc\n"
     for run in ("fw.b.c.local.1", "fw.b.c.local.2"):
@@ -39,7 +37,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_scores(out: Path) -> None:
+def test_scores(out):
     frame = read_results(out)
     assert len(frame) == 4
     assert frame["run"].nunique() == 2
@@ -51,7 +49,7 @@ def test_scores(out: Path) -> None:
     assert len(read_results(out / "fw.b.c.local.1", out)) == 6
 
 
-def test_only_the_appended_file_is_left(tmp_path: Path) -> None:
+def test_only_the_appended_file_is_left(tmp_path):
     (tmp_path / "results.csv").write_text("task,fold,framework,result\na,0,Fw,1\n")
     assert read_results(tmp_path)["result"].tolist() == [1.0]
     with pytest.raises(RunError, match="no folder"):
@@ -64,7 +62,7 @@ def test_only_the_appended_file_is_left(tmp_path: Path) -> None:
         read_results(tmp_path)
 
 
-def test_predictions(out: Path) -> None:
+def test_predictions(out):
     found = list(find_predictions(out))
     assert [(p.framework, p.task, p.fold) for p in found] == [
         ("Fw", "num", 3),
@@ -81,11 +79,11 @@ def test_predictions(out: Path) -> None:
         read_predictions(run, "two", 1)
 
 
-def classes(*truth: str) -> pd.DataFrame:
+def classes(*truth):
     return pd.DataFrame({"a": 0.5, "b": 0.5, "predictions": "a", "truth": list(truth)})
 
 
-def test_join_of_classes() -> None:
+def test_join_of_classes():
     provenance = pd.DataFrame({"origin": ["bad", "ga"]}, index=[7, 9])
     joined = join_predictions(
         classes("a", "b"), provenance, pd.Series([" A", "b"], index=[3, 4])
@@ -100,7 +98,7 @@ def test_join_of_classes() -> None:
         join_predictions(classes("a"), pd.DataFrame({"truth": ["a"]}), ["a"])
 
 
-def test_join_of_numbers() -> None:
+def test_join_of_numbers():
     table = pd.DataFrame({"predictions": [0.0, 0.0, 0.0], "truth": [1e6, 0.0, -2.0]})
     origin = pd.DataFrame({"origin": ["bad"] * 3})
     # 1e6 (1 + 5e-7) is within a relative 1e-6; 5e-4 is within 1e-9 of the largest, 1e6

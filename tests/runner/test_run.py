@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 from amlb_runs import run_benchmark
+from commands import python
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.run import remove_stale, run_benchmarks
 from amlb_ext.runner.run_folder import find_unscored_jobs
 
 
-def test_missing_and_failed_jobs(
-    fake: Checkout, userdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_and_failed_jobs(fake, userdir, tmp_path, capfd):
     outcome = run_benchmark("Fw", userdir=userdir, outdir=tmp_path / "out", amlb=fake)
     assert outcome.amlb_exit == 0
     assert not outcome.ok
@@ -40,13 +35,7 @@ def test_missing_and_failed_jobs(
     assert "Running benchmark" in outcome.log.read_text()
 
 
-def test_good_runs_into_one_folder(
-    fake: Checkout,
-    userdir: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_good_runs_into_one_folder(fake, userdir, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = {"userdir": "user", "outdir": "out", "amlb": fake, "quiet": True}
     first = run_benchmark("Fw", "fine", "mine", folds=[0, 3], **asked)  # relative paths
@@ -62,7 +51,7 @@ def test_good_runs_into_one_folder(
     assert second.summary().count("\n") == 0
 
 
-def test_tasks_are_chosen(fake: Checkout, userdir: Path, tmp_path: Path) -> None:
+def test_tasks_are_chosen(fake, userdir, tmp_path):
     asked = {
         "userdir": userdir,
         "outdir": tmp_path / "out",
@@ -75,9 +64,7 @@ def test_tasks_are_chosen(fake: Checkout, userdir: Path, tmp_path: Path) -> None
         run_benchmark("Fw", tasks=["nothing"], **asked)
 
 
-def test_a_framework_that_amlb_refuses(
-    fake: Checkout, userdir: Path, tmp_path: Path
-) -> None:
+def test_a_framework_that_amlb_refuses(fake, userdir, tmp_path):
     """Listed in the file that we read, but not by this AMLB."""
     outcome = run_benchmark(
         "unknown", userdir=userdir, outdir=tmp_path / "out", amlb=fake, quiet=True
@@ -100,9 +87,7 @@ def test_a_framework_that_amlb_refuses(
         ("Fw:2032Q2", "did you mean '2023Q2'"),
     ],
 )
-def test_a_mistyped_framework_leaves_nothing(
-    fake: Checkout, userdir: Path, tmp_path: Path, framework: str, said: str
-) -> None:
+def test_a_mistyped_framework_leaves_nothing(fake, userdir, tmp_path, framework, said):
     (userdir / "frameworks.yaml").write_text("Own1: {module: extensions.Own1}\n")
     out = tmp_path / "out"
     with pytest.raises(RunError, match=said):
@@ -111,9 +96,7 @@ def test_a_mistyped_framework_leaves_nothing(
 
 
 @pytest.mark.parametrize("framework", ["FW", "fw:2023Q2", "own1"])
-def test_frameworks_are_found_as_amlb_finds_them(
-    fake: Checkout, userdir: Path, tmp_path: Path, framework: str
-) -> None:
+def test_frameworks_are_found_as_amlb_finds_them(fake, userdir, tmp_path, framework):
     (userdir / "frameworks.yaml").write_text("Own1: {module: extensions.Own1}\n")
     asked = {"userdir": userdir, "outdir": tmp_path / "out", "amlb": fake}
     assert run_benchmark(framework, "fine", quiet=True, **asked).ok
@@ -126,7 +109,7 @@ TWO = """\
 
 
 @pytest.fixture
-def two(fake: Checkout, userdir: Path, tmp_path: Path) -> dict:
+def two(fake, userdir, tmp_path):
     """A hard twin and a main definition, which share a task's files."""
     (userdir / "benchmarks" / "two.yaml").write_text(TWO)
     (userdir / "benchmarks" / "one.yaml").write_text(TWO.splitlines()[0] + "\n")
@@ -134,7 +117,7 @@ def two(fake: Checkout, userdir: Path, tmp_path: Path) -> dict:
     return {"userdir": userdir, "outdir": out, "amlb": fake, "quiet": True}
 
 
-def test_several_definitions_run_what_they_share_once(two: dict) -> None:
+def test_several_definitions_run_what_they_share_once(two):
     first, second = run_benchmarks("Fw", ["one", "two"], "mine", **two)
     assert first.ok
     assert second.ok
@@ -145,7 +128,7 @@ def test_several_definitions_run_what_they_share_once(two: dict) -> None:
     assert set(second.rows["task"]) == {"good_one_full"}
 
 
-def test_tasks_and_folds_are_chosen_of_all_definitions(two: dict) -> None:
+def test_tasks_and_folds_are_chosen_of_all_definitions(two):
     (only,) = run_benchmarks("Fw", ["one", "two"], tasks=["good one_full"], **two)
     assert only.run_dir.name.startswith("fw.two.")
     (only,) = run_benchmarks("Fw", ["one", "two"], folds=[2], **two)
@@ -155,9 +138,7 @@ def test_tasks_and_folds_are_chosen_of_all_definitions(two: dict) -> None:
             run_benchmarks("Fw", ["one", "two"], **choice, **two)
 
 
-def test_outdir_that_cannot_be_made(
-    fake: Checkout, userdir: Path, tmp_path: Path
-) -> None:
+def test_outdir_that_cannot_be_made(fake, userdir, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="cannot write into"):
         run_benchmark(
@@ -165,7 +146,7 @@ def test_outdir_that_cannot_be_made(
         )
 
 
-def test_openml_jobs_are_known_from_the_log_alone() -> None:
+def test_openml_jobs_are_known_from_the_log_alone():
     rows = pd.DataFrame({"task": ["a"], "fold": [0], "result": [0.5], "info": [""]})
     log = "[ERROR] Job `local.openml_s_1.test.b-c_d.12.TPOT` failed with error: HTTP 500\nTrace"
     missing, failed = find_unscored_jobs(rows, [], log)
@@ -177,7 +158,7 @@ def test_openml_jobs_are_known_from_the_log_alone() -> None:
     assert missing[0].reason == "AMLB ended with status 2: OSError: full"
 
 
-def test_stale_siblings_are_removed_from_suites_alone(tmp_path: Path) -> None:
+def test_stale_siblings_are_removed_from_suites_alone(tmp_path):
     data = tmp_path / "data" / "t"
     data.mkdir(parents=True)
     for name, age in (
@@ -195,7 +176,7 @@ def test_stale_siblings_are_removed_from_suites_alone(tmp_path: Path) -> None:
     assert (data / "t_test_0.arff").exists()
 
 
-def test_constraints_do_not_collide() -> None:
+def test_constraints_do_not_collide():
     ours = yaml.safe_load(asset_path("resources", "constraints.yaml").read_text())
     # resources/constraints.yaml of AMLB v2.1.7
     theirs = {"test", "1h4c", "1h8c", "4h8c", "8h8c", "1h8c_gp3", "4h8c_gp3"}
@@ -205,7 +186,7 @@ def test_constraints_do_not_collide() -> None:
     assert all(set(constraint) == wanted for constraint in ours.values())
 
 
-def test_the_patched_poll_waits_for_amlb_alone(tmp_path: Path) -> None:
+def test_the_patched_poll_waits_for_amlb_alone(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('the other one')\n")
     script = (
         "import subprocess, sys\n"
@@ -217,13 +198,7 @@ def test_the_patched_poll_waits_for_amlb_alone(tmp_path: Path) -> None:
     path = os.pathsep.join(
         [str(asset_path("resources", "amlb_sitecustomize")), str(tmp_path)]
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    printed = python(script, env={**os.environ, "PYTHONPATH": path})
     # each new interpreter runs the sitecustomize that ours would hide
-    assert "the other one" in done.stdout
-    assert "None 3" in done.stdout
+    assert "the other one" in printed
+    assert "None 3" in printed

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 from amlb_runs import run_benchmark
@@ -21,9 +20,7 @@ from amlb_runs import run_benchmark
 from amlb_ext.amlb.configuration import read_user_config
 from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.runner import setup
-from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.processes import locked, say_nothing
-from amlb_ext.runner.run_folder import RunOutcome
 from amlb_ext.runner.setup import explain_failed_setup, look_up
 
 STAND_IN = """
@@ -83,7 +80,7 @@ if __name__ == "__main__" and os.path.exists(Path(__file__).parents[2] / "crash"
 
 
 @pytest.fixture
-def stand_in(fake: Checkout) -> Checkout:
+def stand_in(fake):
     root = fake.root
     (root / "runbenchmark.py").write_text(STAND_IN)
     (root / "resources" / "frameworks.yaml").write_text("Fw:\n  version: stable\n")
@@ -94,7 +91,7 @@ def stand_in(fake: Checkout) -> Checkout:
     return fake
 
 
-def run(stand_in: Checkout, userdir: Path, *extra: str) -> RunOutcome:
+def run(stand_in, userdir, *extra):
     return run_benchmark(
         "Fw",
         "fine",
@@ -107,14 +104,12 @@ def run(stand_in: Checkout, userdir: Path, *extra: str) -> RunOutcome:
     )
 
 
-def setups(stand_in: Checkout) -> int:
+def setups(stand_in):
     path = stand_in.root / "setups"
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def test_a_framework_is_set_up_once_under_constraints(
-    stand_in: Checkout, userdir: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_framework_is_set_up_once_under_constraints(stand_in, userdir, capfd):
     first = run(stand_in, userdir)
     assert first.ok, first.summary()
     said = capfd.readouterr().err
@@ -127,12 +122,8 @@ def test_a_framework_is_set_up_once_under_constraints(
 
 
 def test_the_users_own_constraints_stay(
-    stand_in: Checkout,
-    userdir: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    stand_in, userdir, capfd, monkeypatch, tmp_path
+):
     own = tmp_path / "own.txt"
     own.write_text("torch<2\n")
     monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
@@ -154,8 +145,8 @@ def test_the_users_own_constraints_stay(
     ],
 )
 def test_a_failed_setup_tells_its_own_error_and_is_healed_by_the_next_run(
-    stand_in: Checkout, userdir: Path, fault: str, error: str
-) -> None:
+    stand_in, userdir, fault, error
+):
     (stand_in.root / fault).touch()
     outcome = run(stand_in, userdir)
     assert not outcome.ok
@@ -173,9 +164,7 @@ def test_a_failed_setup_tells_its_own_error_and_is_healed_by_the_next_run(
     assert run(stand_in, userdir).ok
 
 
-def test_a_setup_that_did_nothing_is_a_failure(
-    stand_in: Checkout, userdir: Path
-) -> None:
+def test_a_setup_that_did_nothing_is_a_failure(stand_in, userdir):
     """AMLB's own log may fail on a full disk, after which AMLB ends with status 0."""
     (stand_in.root / "full").touch()
     outcome = run(stand_in, userdir)
@@ -185,8 +174,8 @@ def test_a_setup_that_did_nothing_is_a_failure(
 
 
 def test_what_amlb_itself_set_up_is_tried_before_it_is_believed(
-    stand_in: Checkout, userdir: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+    stand_in, userdir, capfd
+):
     whole = [sys.executable, "runbenchmark.py", "Fw", "b", "c", "-s", "only"]
     subprocess.run(whole, cwd=stand_in.root, check=True)
     assert run(stand_in, userdir).ok
@@ -201,7 +190,7 @@ def test_what_amlb_itself_set_up_is_tried_before_it_is_believed(
     assert setups(stand_in) == 2
 
 
-def process(stand_in: Checkout, userdir: Path, name: str) -> subprocess.Popen[str]:
+def process(stand_in, userdir, name):
     code = f"""
         from pathlib import Path
         from amlb_ext.runner.checkout import Checkout
@@ -220,16 +209,14 @@ def process(stand_in: Checkout, userdir: Path, name: str) -> subprocess.Popen[st
     )
 
 
-def wait_for(condition: Path) -> None:
+def wait_for(condition):
     deadline = time.monotonic() + 60
     while not condition.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert condition.exists()
 
 
-def test_of_two_runs_at_once_the_second_waits(
-    stand_in: Checkout, userdir: Path
-) -> None:
+def test_of_two_runs_at_once_the_second_waits(stand_in, userdir):
     (stand_in.root / "slow").touch()
     first = process(stand_in, userdir, "first")
     wait_for(stand_in.root / "frameworks" / "Fw" / "venv" / "begun")
@@ -245,8 +232,8 @@ def test_of_two_runs_at_once_the_second_waits(
 
 @pytest.mark.exhaustive  # the one before shows who waits
 def test_a_framework_that_is_whole_does_not_wait_for_the_setup_of_another(
-    stand_in: Checkout, userdir: Path
-) -> None:
+    stand_in, userdir
+):
     assert run(stand_in, userdir).ok
     with locked(stand_in.root / ".setup" / "hardsynth.lock", say_nothing):
         second = process(stand_in, userdir, "second")
@@ -255,9 +242,7 @@ def test_a_framework_that_is_whole_does_not_wait_for_the_setup_of_another(
     assert "waiting" not in said
 
 
-def test_a_killed_setup_is_mended_by_the_next_run(
-    stand_in: Checkout, userdir: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_killed_setup_is_mended_by_the_next_run(stand_in, userdir, capfd):
     (stand_in.root / "slow").touch()
     first = process(stand_in, userdir, "first")
     wait_for(stand_in.root / "frameworks" / "Fw" / "venv" / "begun")
@@ -277,9 +262,7 @@ def test_a_killed_setup_is_mended_by_the_next_run(
     )
 
 
-def test_a_crash_tells_the_frameworks_own_error(
-    stand_in: Checkout, userdir: Path
-) -> None:
+def test_a_crash_tells_the_frameworks_own_error(stand_in, userdir):
     (stand_in.root / "crash").touch()
     outcome = run(stand_in, userdir)
     assert [one.reason for one in outcome.failed] == ["ValueError: too few rows"]
@@ -306,7 +289,7 @@ Setup of framework autosklearn completed successfully.
 """
 
 
-def test_a_package_that_cannot_be_built_tells_what_its_build_said() -> None:
+def test_a_package_that_cannot_be_built_tells_what_its_build_said():
     error = explain_failed_setup(
         FAILED_BUILD, "ModuleNotFoundError: No module named 'autosklearn'"
     )
@@ -316,9 +299,7 @@ def test_a_package_that_cannot_be_built_tells_what_its_build_said() -> None:
     )
 
 
-def test_definitions_are_read_as_amlb_reads_them(
-    stand_in: Checkout, userdir: Path
-) -> None:
+def test_definitions_are_read_as_amlb_reads_them(stand_in, userdir):
     root = stand_in.root
     (root / "resources" / "frameworks.yaml").write_text(
         "Fw:\n  version: stable\nFw_best:\n  extends: Fw\n  params: {a: 1}\n"
@@ -351,12 +332,8 @@ def test_definitions_are_read_as_amlb_reads_them(
 
 
 def test_a_missing_program_is_named_with_its_remedy(
-    stand_in: Checkout,
-    userdir: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    stand_in, userdir, tmp_path, monkeypatch, capfd
+):
     table = """
         default: {constraints: [numpy<2]}
         Fw:

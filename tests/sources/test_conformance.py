@@ -1,11 +1,9 @@
 """What every registered source must keep; a new source adds one line to SAMPLES."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+from commands import python
 from foundry_container import write_container
 
 from amlb_ext.core.config import SourceConfig
@@ -203,10 +201,7 @@ def test_nothing_heavy_is_imported_and_refs_read_no_data():
         "heavy = {'openml', 'arff', 'sklearn', 'requests', 'scipy'} & set(sys.modules)\n"
         "print(len(names) >= 9, sorted(heavy))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "True []"
+    assert python(code).strip() == "True []"
 
 
 def test_order_of_specs_is_kept(table, tmp_path):

@@ -75,14 +75,12 @@ def test_tasks_of_openml_are_not_looked_at(check):
     assert (found.checked, found.unseen) == ((), ("mine",))
 
 
-def test_the_command_has_status_1_where_there_is_a_problem(check, tmp_path, capsys):
+def test_the_command_has_status_1_where_there_is_a_problem(check, tmp_path, output_of):
     check(f"dataset: {SERIES}")
     path = str(tmp_path / "mine.yaml")
-    assert main(["verify", "--definition", path]) == 0
-    assert "AMLB's rules hold for 1 task" in capsys.readouterr().out
+    assert "AMLB's rules hold for 1 task" in output_of("verify --definition", path)
     check(f"dataset: {SERIES}".replace("long", "still"))
-    assert main(["verify", "--definition", path]) == 1
-    assert "repeats itself" in capsys.readouterr().out
+    assert "repeats itself" in output_of("verify --definition", path, status=1)
     for words in (["verify"], ["verify", "hard", "--definition", path]):
         assert main(words) == 2
 

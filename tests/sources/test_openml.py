@@ -1,7 +1,6 @@
 """OpenML tasks and suites, from the offline cache and from a loopback server."""
 
 import csv
-import hashlib
 import logging
 import os
 import subprocess
@@ -9,19 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import contents
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import redact_text
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.sources import open_specs
-
-
-def tree(folder):
-    return {
-        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def one(spec, options):
@@ -39,7 +31,7 @@ def options(openml_server, tmp_path):
 
 
 def test_all_real_tasks_load_offline_and_the_cache_stays_as_it_was(openml_cache):
-    before = tree(openml_cache)
+    before = contents(openml_cache)
     options = SourceConfig(openml_cache=str(openml_cache), retries=1)
     with (openml_cache / "MANIFEST.csv").open(encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
@@ -57,7 +49,7 @@ def test_all_real_tasks_load_offline_and_the_cache_stays_as_it_was(openml_cache)
         assert task.origin.ids["data_id"] == row["data_id"]
         tested = sorted(i for fold in task.folds for i in fold.test)
         assert tested == list(range(len(task))), row  # all are cross-validations
-    assert tree(openml_cache) == before
+    assert contents(openml_cache) == before
 
 
 def test_traps_of_the_client_are_avoided(options):
@@ -89,8 +81,8 @@ def test_second_load_needs_no_server(options, openml_server):
     asked = len(openml_server.requests)
     assert one("openml/t/11", options).content_hash == first.content_hash
     assert len(openml_server.requests) == asked
-    kept = tree(Path(options.openml_cache))
-    assert {path.suffix for path in kept} == {".xml", ".arff"}
+    kept = contents(Path(options.openml_cache))
+    assert {Path(name).suffix for name in kept} == {".xml", ".arff"}
 
 
 def test_suite_goes_on_after_a_bad_task(options):
@@ -149,11 +141,11 @@ def test_server_that_is_no_url(tmp_path):
 def test_damaged_cache_is_reported_and_left_alone(openml_cache):
     target = next(openml_cache.rglob("datasets/31/dataset.arff"))
     target.write_text("@relation r\n@attribute a {x\n@data\n1\n", encoding="utf-8")
-    before = tree(openml_cache)
+    before = contents(openml_cache)
     with pytest.raises(SourceError, match="ARFF") as caught:
         one("openml/t/31", SourceConfig(openml_cache=str(openml_cache), retries=1))
     assert caught.value.remedy
-    assert tree(openml_cache) == before
+    assert contents(openml_cache) == before
 
 
 def test_only_parquet_in_the_cache(openml_cache):

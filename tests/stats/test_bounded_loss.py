@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.task import Kind
 from amlb_ext.stats.bounded_loss import (
     LOSSES,
     absolute_loss,
-    default_loss,
     log_loss,
     squared_loss,
 )
@@ -49,11 +47,6 @@ def test_losses_of_decisions_are_binary():
     binary = [name for name, loss in LOSSES.items() if loss.binary]
     assert binary == ["zero_one", "balanced"]
     assert all(name == loss.name for name, loss in LOSSES.items())
-
-
-def test_the_default_loss_of_each_kind():
-    assert default_loss(Kind.MULTICLASS).name == "zero_one"
-    assert default_loss(Kind.REGRESSION).name == "squared"
 
 
 @pytest.mark.parametrize("eps", [0, 1, -1, 2, 0.9, 0.06, float("nan")])

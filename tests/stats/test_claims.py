@@ -83,25 +83,6 @@ def test_a_lucky_refit_of_f_is_stopped_where_f_fails_only():
     assert "a re-fit of F may be as good" in table.loc[REGION, "reason"]
 
 
-def test_clusters_are_one_row_in_every_answer():
-    planted = Planted()
-    losses = pd.DataFrame({"g": planted.model(0.8, 0.95)})
-    rows = np.tile(np.arange(N), 3)
-    once = planted.answer(losses)
-    thrice = answer_questions(
-        losses.iloc[rows],
-        ComparedUnits(
-            loss_f=planted.loss_f[rows],
-            weights=planted.weights[rows],
-            refits=planted.refits.iloc[rows],
-            clusters=rows,
-        ),
-    )
-    numbers = ["difference", "low", "high", "p", "p_adjusted"]
-    assert len(once) == 3
-    pd.testing.assert_frame_equal(thrice[numbers], once[numbers], rtol=1e-6)
-
-
 def test_the_gap_of_two_relative_changes_covers():
     rng = np.random.default_rng(0)
     hits = 0

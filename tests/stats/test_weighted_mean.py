@@ -6,7 +6,6 @@ import pytest
 from amlb_ext.core.errors import DataError
 from amlb_ext.stats.ranking import kendall_tau, mean_z2
 from amlb_ext.stats.weighted_mean import (
-    MeanEstimate,
     holm_adjusted,
     naive_interval,
     p_value,
@@ -47,13 +46,6 @@ class TestByHand:
         assert e.df == pytest.approx(5 / 3)
         assert e.high - e.point == pytest.approx(e.point - e.low)
 
-    def test_equal_weights_are_the_textbook_interval(self):
-        # n 5, mean 3, sd sqrt(2.5), se sqrt(.5) = .7071; t_4(.975) = 2.7764.
-        e = weighted_mean_interval(np.array([1.0, 2, 3, 4, 5]))
-        assert (e.point, e.df) == (3.0, 4.0)
-        assert e.high == pytest.approx(3 + 2.776445 * np.sqrt(0.5), abs=1e-6)
-        assert p_value(e, null=e.high) == pytest.approx(0.05)
-
     def test_scale_of_weights_and_order_of_rows_do_not_matter(self):
         rng = np.random.default_rng(0)
         v, w, c = litter(rng)
@@ -74,11 +66,6 @@ class TestByHand:
             np.array([1.0, 2, 3, np.nan]), np.array([1.0, 1, 1, 0])
         )
         assert (e.n, e.n_clusters, e.df) == (3, 3, 2.0)
-
-    def test_holm(self):
-        # Sorted .005 .01 .02 .04 .5 times 5 4 3 2 1 = .025 .04 .06 .08 .5, already monotone.
-        p = np.array([0.04, 0.005, 0.5, 0.01, 0.02])
-        assert holm_adjusted(p) == pytest.approx([0.08, 0.025, 0.5, 0.04, 0.06])
 
     def test_holm_is_monotone_capped_and_skips_nan(self):
         # m = 3: .3*3 -> .9; .4*2 = .8 -> .9; .9*1 -> .9.  NaN is no test.
@@ -136,10 +123,6 @@ class TestRefusals:
         with pytest.raises(DataError, match=message):
             weighted_mean_interval(values, weights)
 
-    def test_naive_says_so(self):
-        assert "NOT VALID" in naive_interval(np.arange(5.0)).method
-        assert isinstance(naive_interval(np.arange(5.0)), MeanEstimate)
-
 
 class TestCoverage:
     # s.e. of a coverage of .95 in 300 draws is .0126; .92 to .98 is about +-2.4 of them.
@@ -174,12 +157,6 @@ class TestCoverage:
 
 
 class TestRanking:
-    def test_tau_by_hand(self):
-        # (1,3) (2,1) (3,2): pairs -, -, +: (1 - 2) / 3.
-        assert kendall_tau(np.array([1, 2, 3]), np.array([3, 1, 2])) == pytest.approx(
-            -1 / 3
-        )
-
     def test_tau_b_with_ties(self):
         # a 1 1 2, b 1 2 3: P 2, Q 0, one pair tied in a only: 2 / sqrt(3 * 2).
         assert kendall_tau(np.array([1, 1, 2]), np.array([1, 2, 3])) == pytest.approx(

@@ -5,36 +5,22 @@ Skips where AMLB cannot be had. It is never imported here: a script runs in its 
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from amlb_scripts import ask_amlb
 from random_tasks import random_task, split
+from written_suites import put_fold
 
-from amlb_ext.runner import Checkout
-from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for, write_fold
+from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for
 
 pytestmark = pytest.mark.amlb
 NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
 
 SCRIPT = r"""
-import json, logging, os, sys, tempfile, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-import amlb.logger
-logging.TRACE = 5
-import numpy as np, pandas as pd
-from amlb.resources import from_config
-from amlb.datasets.file import FileLoader
 from amlb.results import ClassificationResult, RegressionResult, save_predictions
-from amlb.utils import Namespace as ns
-from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
-               frameworks=ns(root_module="frameworks", definition_file=[],
-                             allow_duplicates=False, tags=[]),
-               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
 
 def load(case):
     return FileLoader(tempfile.mkdtemp()).load(
@@ -111,49 +97,22 @@ def check(case):
             best = 0.0 if metric == "logloss" else 1.0
             assert abs(value - best) < 1e-6, (way, metric, value)
 
-logging.disable(logging.CRITICAL)
 answers = []
-for case in json.load(sys.stdin):
+for case in cases:
     try:
         check(case)
         answers.append("")
     except BaseException as error:
         answers.append(type(error).__name__ + ": " + str(error)[:300])
-sys.__stdout__.write("ANSWERS" + json.dumps(answers))
 """
 
 
-def ask_amlb(amlb: Checkout, cases: list[dict], scratch: Path) -> list[str]:
-    """What AMLB says of each case; '' when all is well."""
-    done = subprocess.run(
-        [str(amlb.python), "-W", "ignore", "-c", SCRIPT, str(amlb.root)],
-        input=json.dumps(cases),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=amlb.root,
-        env={**os.environ, "TMPDIR": str(scratch)},  # AMLB leaves its caches there
-        timeout=900,
-    )
-    assert "ANSWERS" in done.stdout, done.stderr[-3000:]
-    return json.loads(done.stdout.split("ANSWERS")[1])
-
-
-def case_of(folder: Path, seed: int) -> dict | None:
+def case_of(folder, seed):
     """Write a random pair; None where no part was legal."""
     task, layout = random_task(seed), Layout(folder / str(seed))
     coding = Coding.of(task)
     train, test = split(task, seed)
-    record = write_fold(
-        layout,
-        "t",
-        coding,
-        fold=0,
-        train=train,
-        parts={"": Part(test)},
-        key="k",
-        summary={},
-    )
+    record = put_fold(layout, task, train, {"": Part(test)})
     if "" not in record.parts:
         return None
     part = record.parts[""]
@@ -175,7 +134,7 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
     assert len(cases) > count / 2
     wrong = {
         c["seed"]: said
-        for c, said in zip(cases, ask_amlb(amlb, cases, tmp_path), strict=True)
+        for c, said in zip(cases, ask_amlb(amlb, SCRIPT, cases, tmp_path), strict=True)
         if said
     }
     assert wrong == {}
@@ -201,7 +160,7 @@ def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
         frame.to_csv(path, index=False)
         cases.append(case)
     blind = {}
-    for case, said in zip(cases, ask_amlb(amlb, cases, tmp_path), strict=True):
+    for case, said in zip(cases, ask_amlb(amlb, SCRIPT, cases, tmp_path), strict=True):
         pair = Path(case["train"]), Path(case["test"])
         fails = said and not said.startswith(
             "AssertionError"

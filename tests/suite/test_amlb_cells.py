@@ -4,13 +4,12 @@ Random tables of cells that readers disagree about. Skips where AMLB cannot be h
 """
 
 import csv
-import json
 import os
 import random
-import subprocess
 
 import pandas as pd
 import pytest
+from amlb_scripts import ask_amlb
 
 from amlb_ext.amlb.coding import write_csv
 from amlb_ext.core.config import SourceConfig
@@ -45,21 +44,6 @@ LABELS = [
 ]
 
 SCRIPT = r"""
-import json, logging, sys, tempfile, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-import amlb.logger
-logging.TRACE = 5
-import pandas as pd
-from amlb.resources import from_config
-from amlb.datasets.file import FileLoader
-from amlb.utils import Namespace as ns
-from_config(ns(input_dir="i", output_dir="o", user_dir="u", root_dir="r", test_mode=False,
-               frameworks=ns(root_module="frameworks", definition_file=[],
-                             allow_duplicates=False, tags=[]),
-               docker=ns(image_defaults=ns(author="a", image=None, tag=None))))
-logging.disable(logging.CRITICAL)
-
 def cell(value):
     if pd.isna(value):
         return None
@@ -72,23 +56,12 @@ def read(path):
     frame = FileLoader(tempfile.mkdtemp()).load(about, fold=0).train.data
     return {name: [cell(value) for value in frame[name].tolist()] for name in frame}
 
-sys.__stdout__.write("ANSWERS" + json.dumps([read(path) for path in json.load(sys.stdin)]))
+answers = [read(path) for path in cases]
 """
 
 
-def ask_amlb(amlb, paths, scratch):
-    done = subprocess.run(
-        [str(amlb.python), "-W", "ignore", "-c", SCRIPT, str(amlb.root)],
-        input=json.dumps([str(path) for path in paths]),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        cwd=amlb.root,
-        env={**os.environ, "TMPDIR": str(scratch)},  # AMLB leaves its caches there
-    )
-    assert "ANSWERS" in done.stdout, done.stderr[-3000:]
-    return json.loads(done.stdout.split("ANSWERS")[1])
+def read_by_amlb(amlb, paths, scratch):
+    return ask_amlb(amlb, SCRIPT, [str(path) for path in paths], scratch)
 
 
 def random_file(path, seed):
@@ -141,7 +114,7 @@ def test_amlb_reads_a_file_as_we_read_it_and_a_suite_as_we_meant_it(amlb, tmp_pa
             continue
     assert len(tasks) > 0.8 * CASES
     for (path, task), theirs in zip(
-        tasks.items(), ask_amlb(amlb, tasks, tmp_path), strict=True
+        tasks.items(), read_by_amlb(amlb, tasks, tmp_path), strict=True
     ):
         for name in (*task.features, "y"):
             ours = plain(task.target if name == "y" else task.features[name])
@@ -155,7 +128,7 @@ def test_amlb_reads_a_file_as_we_read_it_and_a_suite_as_we_meant_it(amlb, tmp_pa
         paths.append(path.with_suffix(".suite.csv"))
         write_csv(codings[path].encode(task.features, task.target), paths[-1])
     for (path, task), theirs in zip(
-        tasks.items(), ask_amlb(amlb, paths, tmp_path), strict=True
+        tasks.items(), read_by_amlb(amlb, paths, tmp_path), strict=True
     ):
         coding = codings[path]
         for column in coding.columns:

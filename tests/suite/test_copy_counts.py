@@ -3,21 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.tables import make_task
 from amlb_ext.suite import (
     WARNING,
-    Coding,
     Layout,
     Part,
     Rows,
     SuiteFiles,
-    SuiteRequest,
-    SuiteTask,
     begin_suite,
-    finish_suite,
     verify_suite,
-    write_fold,
 )
 from amlb_ext.suite.copy_counts import fold_copies
 
@@ -67,38 +63,9 @@ def make_suite(root, synthetic, hard_train, summary):
         "synthetic": Part(synthetic),
         "hard": Part(synthetic, train=hard_train),
     }
-    record = write_fold(
-        layout,
-        "toy",
-        Coding.of(task),
-        fold=0,
-        train=real(task, range(40)),
-        parts=parts,
-        key="key",
-        summary=summary,
-    )
-    entry = SuiteTask(
-        name="toy",
-        kind=task.kind,
-        target="y",
-        coding=Coding.of(task),
-        origin=task.origin,
-        content_hash=task.content_hash,
-        notes=(),
-        folds=(record,),
-        source_name="toy",
-    )
-    finish_suite(
-        layout,
-        name="hardsynth",
-        config={"seed": 1},
-        seed=1,
-        tasks=[entry],
-        failures=[],
-        version="0",
-        integrations={},
-        request=SuiteRequest(command="hardsynth generate toy -o hard"),
-    )
+    about = {"name": "toy", "key": "key", "summary": summary}
+    record = put_fold(layout, task, real(task, range(40)), parts, **about)
+    finish(layout, [entry_of(task, [record])])
 
 
 HELD, OLD = {"dropped": {}}, {"bad": 3}

@@ -6,9 +6,8 @@ import json
 
 import pytest
 import yaml
-from small_suites import write_suite
+from small_suites import problems, write_suite
 
-from amlb_ext.cli import main
 from amlb_ext.publish.export import export_suite
 from amlb_ext.publish.huggingface import export_for_huggingface
 from amlb_ext.runner.score import _framework_params
@@ -48,10 +47,6 @@ def suite(tmp_path):
     return root
 
 
-def problems(suite):
-    return [line for line in verify_suite(suite) if not line.startswith("warning: ")]
-
-
 def write_again(suite):
     """Write what belongs to no fold, as another generation does."""
     return write_shared_files(
@@ -61,10 +56,9 @@ def write_again(suite):
     )
 
 
-def test_verify_finds_no_damage_and_names_each(suite, capsys):
+def test_verify_finds_no_damage_and_names_each(suite, output_of):
     assert problems(suite) == []
-    assert main(["verify", str(suite)]) == 0
-    said = capsys.readouterr().out
+    said = output_of("verify", suite)
     for name in ("my_forest", "long_flaml", "mine"):
         assert f"warning: frameworks.yaml: {name} is an entry of the user's own" in said
     assert (

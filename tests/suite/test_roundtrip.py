@@ -12,10 +12,11 @@ from exhaustive import count_of, first_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tasks import random_task, rows, split
+from written_suites import put_fold
 
 from amlb_ext.amlb.coding import column_form, write_csv
 from amlb_ext.core.json_values import to_json_values
-from amlb_ext.suite import Coding, Layout, Part, check_pair, write_fold
+from amlb_ext.suite import Coding, Layout, Part, check_pair
 from amlb_ext.suite.read_record import record_from_json
 
 QUICK = settings(
@@ -45,16 +46,7 @@ def test_every_pair_keeps_the_rules_and_only_said_cells_change(tmp_path, seed):
     task, layout = random_task(seed), Layout(tmp_path / str(seed))
     coding = Coding.of(task)
     train, test = split(task, seed)
-    record = write_fold(
-        layout,
-        "t",
-        coding,
-        fold=0,
-        train=train,
-        parts={"": Part(test)},
-        key="k",
-        summary={},
-    )
+    record = put_fold(layout, task, train, {"": Part(test)})
     if "" not in record.parts:
         assert any("left out" in note for note in record.notes)
         assert train.target.nunique() < 2 or not set(test.target) & set(train.target)

@@ -3,11 +3,12 @@
 import pytest
 from exhaustive import first_of
 from random_tasks import random_task
+from written_suites import put_fold
 
 from amlb_ext.core.config import build_config
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.split import split_task
-from amlb_ext.suite import Coding, Layout, check_pair, write_fold
+from amlb_ext.suite import Coding, Layout, check_pair
 
 BASELINES = [
     {"model": "ridge"},
@@ -36,16 +37,7 @@ def test_any_table_becomes_pairs_that_amlb_can_read(seed, tmp_path):
     task = split_task(random_task(seed), config.split, seed)
     hard = harden_fold(task, 0, config)
     coding, layout = Coding.of(task), Layout(tmp_path)
-    record = write_fold(
-        layout,
-        "t",
-        coding,
-        fold=0,
-        train=hard.train,
-        parts=hard.parts,
-        key="k",
-        summary=hard.summary,
-    )
+    record = put_fold(layout, task, hard.train, hard.parts, summary=hard.summary)
     assert "full" in record.parts or record.notes
     for part in record.parts.values():
         pair = layout.at(part.train), layout.at(part.test)

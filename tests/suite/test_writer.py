@@ -9,22 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from folders import contents
+from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.tables import make_task
 from amlb_ext.suite import (
-    Coding,
     Layout,
     Part,
     Rows,
     SuiteFiles,
-    SuiteRequest,
-    SuiteTask,
     begin_suite,
-    finish_suite,
     read_finished_fold,
     verify_suite,
-    write_fold,
 )
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.sealed_json import sealed_text
@@ -56,64 +53,28 @@ def parts_of(task):
     }
 
 
-def put_fold(layout, fold, parts=None, key="k"):
+def put_toy(layout, fold, parts=None, train=range(40)):
     task = toy(fold)
-    train = rows(task, range(40))
     chosen = parts_of(task) if parts is None else parts
-    return write_fold(
-        layout,
-        "toy",
-        Coding.of(task),
-        fold=fold,
-        train=train,
-        parts=chosen,
-        key=key,
-        summary={"bad": 10},
-    )
+    about = {"name": "toy", "fold": fold, "summary": {"bad": 10}}
+    return put_fold(layout, task, rows(task, train), chosen, **about)
 
 
-def make_suite(root, folds=(0, 2), name="hardsynth", **changes):
+def make_suite(root, folds=(0, 2), **changes):
     layout, task = Layout(root), toy()
     begin_suite(layout, {"sources": ["toy"]})
     records = tuple(
-        read_finished_fold(layout, "toy", k, key="k") or put_fold(layout, k)
+        read_finished_fold(layout, "toy", k, key="k") or put_toy(layout, k)
         for k in folds
     )
-    entry = SuiteTask(
-        name="toy",
-        kind=task.kind,
-        target="y",
-        coding=Coding.of(task),
-        origin=task.origin,
-        content_hash=task.content_hash,
-        notes=("said",),
-        folds=records,
-        source_name=task.name,
-    )
-    settings = dict(
-        name=name,
-        config={"seed": 1},
-        seed=1,
-        tasks=[entry],
-        failures=[{"task": "other", "reason": "no rows"}],
-        version="0",
-        integrations={},
-        request=SuiteRequest(command="hardsynth generate toy -o hard"),
-    )
-    return finish_suite(layout, **(settings | changes))
-
-
-def snapshot(root):
-    return {
-        p.relative_to(root).as_posix(): p.read_bytes()
-        for p in root.rglob("*")
-        if p.is_file()
-    }
+    entry = entry_of(task, records, name="toy", notes=("said",))
+    failures = [{"task": "other", "reason": "no rows"}]
+    return finish(layout, [entry], **{"failures": failures, **changes})
 
 
 def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     layout = Layout(tmp_path)
-    record = put_fold(layout, 3)
+    record = put_toy(layout, 3)
     assert (
         record.parts[""].train
         == record.parts["full"].train
@@ -130,32 +91,17 @@ def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     assert read_finished_fold(layout, "toy", 3, key="k") is None
 
 
-def test_the_same_fold_gives_the_same_bytes(tmp_path):
-    for name in "ab":
-        put_fold(Layout(tmp_path / name), 0)
-    assert snapshot(tmp_path / "a") == snapshot(tmp_path / "b")
-
-
 def test_a_killed_fold_is_not_finished_and_derived_files_go(tmp_path, monkeypatch):
     layout = Layout(tmp_path)
-    put_fold(layout, 0)
+    put_toy(layout, 0)
     derived = layout.test("toy", 0).with_suffix(".parquet")
     derived.write_text("what AMLB made of an older file")
     task = toy()
     odd = Rows(task.features[["x"]], task.target, pd.DataFrame(index=range(60)))
     with pytest.raises((SuiteError, KeyError)):
-        write_fold(
-            layout,
-            "toy",
-            Coding.of(task),
-            fold=0,
-            train=rows(task, range(9)),
-            parts={"full": Part(odd)},
-            key="k",
-            summary={},
-        )
+        put_toy(layout, 0, {"full": Part(odd)}, range(9))
     assert read_finished_fold(layout, "toy", 0, key="k") is None
-    put_fold(layout, 0)
+    put_toy(layout, 0)
     assert not derived.exists()
 
 
@@ -167,7 +113,7 @@ def test_what_amlb_cannot_use_is_left_out_and_said(tmp_path):
         "bad": Part(rows(task, even[:3])),
         "hard": Part(rows(task, odd[:3]), train=rows(task, even)),
     }
-    record = put_fold(Layout(tmp_path), 0, parts)
+    record = put_toy(Layout(tmp_path), 0, parts)
     assert list(record.parts) == ["bad"]
     assert [(note.part, note.text) for note in record.notes] == [
         ("toy", "left out, no test rows"),
@@ -177,33 +123,15 @@ def test_what_amlb_cannot_use_is_left_out_and_said(tmp_path):
     three = make_task(frame, "y", name="three")
     train = rows(three, np.flatnonzero(frame["y"] != "z"))
     part = {"": Part(rows(three, range(9)))}
-    record = write_fold(
-        Layout(tmp_path),
-        "three",
-        Coding.of(three),
-        fold=0,
-        train=train,
-        parts=part,
-        key="k",
-        summary={},
-    )
+    record = put_fold(Layout(tmp_path), three, train, part, name="three")
     assert record.parts[""].dropped == 3
     assert record.parts[""].test_rows == 6
 
 
 def test_substituted_cells_are_in_the_provenance(tmp_path):
     layout, task = Layout(tmp_path), toy()
-    train = rows(task, [i for i in range(40) if i % 3 != 1])  # no 'v'
-    record = write_fold(
-        layout,
-        "toy",
-        Coding.of(task),
-        fold=0,
-        train=train,
-        parts={"": Part(rows(task, range(40, 46)))},
-        key="k",
-        summary={},
-    )
+    train = [i for i in range(40) if i % 3 != 1]  # no 'v'
+    record = put_toy(layout, 0, {"": Part(rows(task, range(40, 46)))}, train)
     about = pd.read_parquet(layout.provenance("toy", 0))
     assert list(about["substituted"]) == [
         "c",
@@ -221,7 +149,7 @@ def test_rows_of_different_length_and_unknown_suffixes_are_refused(tmp_path):
     with pytest.raises(SuiteError, match="60 of the target and 1 of provenance"):
         Rows(task.features, task.target, pd.DataFrame({"a": [1]}))
     with pytest.raises(SuiteError, match="unknown suffix 'odd'"):
-        put_fold(Layout(tmp_path), 0, {"odd": Part(rows(task, [1]))})
+        put_toy(Layout(tmp_path), 0, {"odd": Part(rows(task, [1]))})
 
 
 def test_a_suite_is_whole_relative_and_movable(tmp_path):
@@ -284,10 +212,10 @@ def test_texts_stay_texts_in_yaml_and_bytes_ascii():
 def test_the_same_request_gives_the_same_bytes_and_a_second_run_changes_none(tmp_path):
     make_suite(tmp_path / "a")
     make_suite(tmp_path / "b")
-    first = snapshot(tmp_path / "a")
-    assert first == snapshot(tmp_path / "b")
+    first = contents(tmp_path / "a")
+    assert first == contents(tmp_path / "b")
     make_suite(tmp_path / "a")
-    assert snapshot(tmp_path / "a") == first
+    assert contents(tmp_path / "a") == first
 
 
 def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
@@ -296,7 +224,7 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
     (tmp_path / "data" / "mine.csv").write_text("mine")
     (tmp_path / "data" / "toy" / "toy_test_2.parquet").write_text("made by AMLB")
     make_suite(tmp_path, folds=(0,))
-    left = set(snapshot(tmp_path))
+    left = set(contents(tmp_path))
     assert {"notes.txt", "data/mine.csv", "data/toy/toy_test_0.csv"} <= left
     assert not any(
         "_2." in path or "fold_2" in path or "bigger" in path for path in left

@@ -1,6 +1,5 @@
 """A suite for TabArena: its rows, its splits, and the way back into the report."""
 
-import importlib.util
 import json
 import sys
 import types
@@ -8,9 +7,9 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
+from imported_files import import_file
 from small_suites import write_suite
 
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError, PublishError, RunError
 from amlb_ext.report.given_predictions import find_predictions, read_given_predictions
 from amlb_ext.suite import SuiteFiles
@@ -53,11 +52,7 @@ def script(exported, monkeypatch):
     for name in ("tabarena", "tabarena.benchmark", "tabarena.benchmark.task"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["tabarena.benchmark.task"].UserTask = _UserTask
-    path = exported.out / "hardsynth_tasks.py"
-    spec = importlib.util.spec_from_file_location("exported_tasks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(exported.out / "hardsynth_tasks.py", "exported_tasks")
 
 
 def _result(task, fold, labels):
@@ -147,14 +142,11 @@ def test_files_of_one_name_and_empty_folders_are_refused(tmp_path):
         find_predictions([tmp_path / "a", tmp_path / "b"], {})
 
 
-def test_the_command_says_how_to_run_and_report(suite, tmp_path, capsys):
+def test_the_command_says_how_to_run_and_report(suite, tmp_path, refused, output_of):
     out = tmp_path / "arena"
-    assert main(["export", str(suite), "--for", "tabarena", "-o", str(out)]) == 0
-    said = capsys.readouterr().out
+    said = output_of("export", suite, "--for tabarena -o", out)
     assert "python run_tabarena.py LightGBM" in said
     assert f"hardsynth report {suite} --results {out}" in said
-    assert main(["export", str(suite)]) == 2
-    assert "--base-url" in capsys.readouterr().err
+    assert "--base-url" in refused("export", suite)
     flags = ["--for", "tabarena", "--base-url", "https://host/folder"]
-    assert main(["export", str(suite), *flags]) == 2
-    assert "leave --base-url out" in capsys.readouterr().err
+    assert "leave --base-url out" in refused("export", suite, flags)

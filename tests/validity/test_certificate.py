@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import certify_rows, make_suite, region_table, tampered
+from planted_suites import FEW, certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import ROW
@@ -28,15 +28,6 @@ from amlb_ext.validity.task_rows import REFITS
 
 # light trees still see the planted corner that a line does not
 pytestmark = pytest.mark.usefixtures("light_models")
-
-#: Candidates that are enough for a ranking and cheap to fit, for what does not ask for the zoo.
-FEW = (
-    "ridge",
-    "knn",
-    "sklearn.naive_bayes.GaussianNB",
-    "sklearn.tree.DecisionTreeClassifier:max_depth=2",
-    "sklearn.tree.DecisionTreeClassifier:max_depth=8",
-)
 
 
 def noise_table(n=900):

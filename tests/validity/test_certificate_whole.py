@@ -1,13 +1,10 @@
-"""Certificates by the models as they are: with as many rounds as F, and in several processes."""
+"""Certificates by the models as they are, with as many rounds as F."""
 
 import pytest
 from planted_suites import make_suite, region_table
 from small_models import lighten
 
 from amlb_ext.validity import certify_suite
-from amlb_ext.validity.certify import CertifySettings, certify_jobs
-
-FEW = ("ridge", "knn", "sklearn.naive_bayes.GaussianNB")
 
 
 @pytest.mark.exhaustive
@@ -29,14 +26,3 @@ def test_the_model_that_f_is_stands_among_the_candidates(tmp_path, monkeypatch):
     (note,) = [note for note in found.notes if "training rows" in note]
     assert note.startswith("neighbours_5, neighbours_25, forest")
     assert "saw at most 2000 training rows, the other candidates as many as F" in note
-
-
-@pytest.mark.exhaustive  # its jobs run as those of generate, in test_feasibility.py
-def test_the_same_again_and_folds_on_two_processes(tmp_path):
-    settings = {"hardness": {"rule": "wrong"}, "search": {"kappa": 0.0, "copies": 1}}
-    suite = make_suite(tmp_path, region_table(400), **settings)
-    job = (str(suite), "planted", CertifySettings(candidates=FEW), None)
-    [(_, alone)] = certify_jobs([job], workers=1)
-    [(_, shared)] = certify_jobs([job], workers=2)
-    assert alone.certificate.json() == shared.certificate.json()
-    assert alone.null.equals(shared.null)

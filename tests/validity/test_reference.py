@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from planted_suites import certify_rows, make_suite, region_table, tampered
+from planted_suites import FEW, certify_rows, make_suite, region_table, tampered
 
 from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
@@ -25,15 +25,6 @@ from amlb_ext.validity.task_rows import FoldRequest
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")
-
-#: Candidates that are enough for a ranking and cheap to fit.
-FEW = (
-    "ridge",
-    "knn",
-    "sklearn.naive_bayes.GaussianNB",
-    "sklearn.tree.DecisionTreeClassifier:max_depth=2",
-    "sklearn.tree.DecisionTreeClassifier:max_depth=8",
-)
 
 
 @pytest.fixture(scope="module")
