@@ -44,7 +44,7 @@ def test_a_table_and_a_fitted_model_become_a_suite(tmp_path):
     assert not np.allclose(unseen, brier)
     losses = parts["full"].provenance
     assert not np.allclose(losses["loss"], losses["null_0"])
-    evaluation, _ = evaluate_task(rows, size="quick", refits=7, seed=1)
+    evaluation = evaluate_task(rows, size="quick", refits=7, seed=1)
     assert evaluation.parts["full"].twins.shape == (40, 5)
     [note] = [note for note in evaluation.notes if "fitted elsewhere" in note]
     assert "its 5 re-fits are clones of it, each fitted on 128 training rows" in note
