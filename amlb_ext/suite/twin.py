@@ -21,7 +21,7 @@ from amlb_ext.suite.series_manifest import METRICS, ForecastTask
 
 #: Metrics that a test file of fewer classes than the task has leaves undefined.
 _RANKED = frozenset({"auc", "pr_auc", "auc_ovo", "auc_ovr"})
-#: The metrics that stand in their place; see :func:`amlb_ext.amlb.loader_rules.metrics_for`.
+#: The metrics that stand in their place; see :func:`amlb_ext.suite.definition.metrics_for`.
 _DEFINED = ["logloss", "acc"]
 #: Kinds of tasks of series that may stand in a twin, the first choice first, and what they hold.
 _HARD_SERIES = {
