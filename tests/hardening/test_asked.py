@@ -118,3 +118,18 @@ def test_no_row_is_asked_about_twice():
     assert (ledger.calls, ledger.rows) == (2, 6)
     with pytest.raises(ModelError, match="12 rows at least"):
         F.predict(Z + 0.5)
+
+
+def test_what_f_decides_apart_from_its_probabilities_is_asked_and_counted():
+    class Apart(SurrogateBaseline):
+        """It decides for class 0, whatever its probabilities are."""
+
+        def __init__(self):
+            self.refit_problem_ = ""
+
+        def decide_rows(self, Z, rows):
+            return np.zeros(len(Z), dtype=int)
+
+    asked = AskedBaseline(Apart(), AskLedger(limit=100))
+    assert asked.decide_rows(np.ones((7, 2)), np.arange(7)).tolist() == [0] * 7
+    assert asked.ledger.rows == 7

@@ -117,6 +117,13 @@ class AskedBaseline(Baseline):
             self._answers.update(zip(first_at, answers, strict=True))
         return np.stack([self._answers[key] for key in keys])
 
+    def decide_rows(self, Z: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+        """Ask the other F what it decides, where its probabilities do not tell."""
+        decided = self.inner.decide_rows(Z, rows)
+        if decided is not None:
+            self.ledger.count(len(Z))
+        return decided
+
     def remember(self, Z: np.ndarray, f: np.ndarray) -> None:
         """Take answers that were given elsewhere."""
         self._answers.update(zip(_row_keys(Z), f, strict=True))
