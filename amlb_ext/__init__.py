@@ -18,6 +18,7 @@ Compare fitted models on a table that none of them was fitted on::
 :func:`estimate_error`     the true error of a model, from few labelled rows
 :func:`check_gate`         whether a comparison meets a need, for tests and pipelines
 :class:`Suite`             a suite that exists: its tasks, certificates, results, contrasts
+:class:`HardsynthError`    what all of them raise for input that you can put right
 =========================  ==================================================================
 
 The command line does the same with files: ``hardsynth --help``. ``hardsynth`` and ``amlb_ext``
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         failures,
     )
     from amlb_ext.comparison.forecasts import compare_forecasts
+    from amlb_ext.core.errors import HardsynthError
     from amlb_ext.gate.checks import GateResult, check_gate
     from amlb_ext.notebook import estimate_error, harden
     from amlb_ext.report.notebook import Suite
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FailureReport",
     "GateResult",
+    "HardsynthError",
     "ModelComparison",
     "Suite",
     "__version__",
@@ -62,6 +65,7 @@ __all__ = [
 _PLACES = {
     "FailureReport": ("amlb_ext.comparison", "FailureReport"),
     "GateResult": ("amlb_ext.gate.checks", "GateResult"),
+    "HardsynthError": ("amlb_ext.core.errors", "HardsynthError"),
     "ModelComparison": ("amlb_ext.comparison", "ModelComparison"),
     "Suite": ("amlb_ext.report.notebook", "Suite"),
     "check_gate": ("amlb_ext.gate.checks", "check_gate"),

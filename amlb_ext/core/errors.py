@@ -23,6 +23,14 @@ class HardsynthError(Exception):
         What is wrong, and what is expected.
     remedy : str, optional
         The command, flag or argument that puts it right.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise HardsynthError("y has 9 rows and X has 10", "give one for each row of X")
+    ... except HardsynthError as error:
+    ...     error.remedy
+    'give one for each row of X'
     """
 
     def __init__(self, message: str, remedy: str = "") -> None:
