@@ -76,6 +76,7 @@ from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.series_manifest import SeriesManifest
 from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
@@ -212,7 +213,7 @@ def _repair_without_folds(
 ) -> list[str]:
     """Make damaged files of series again, put paths right, and return what changed."""
     layout, manifest = suite.layout, suite.manifest
-    order = getattr(manifest, "order", {})
+    order = manifest.order if isinstance(manifest, SeriesManifest) else {}
     if options.sources and not order:
         raise ConfigError(
             f"{manifest.holds} are not made again from a source",

@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from scipy.stats import rankdata
@@ -116,6 +116,9 @@ class Measure:
         return self.found(estimate.point, text, low=estimate.low, high=estimate.high)
 
 
+SomeUnits = TypeVar("SomeUnits", bound="UnitRecord")
+
+
 @dataclass(frozen=True)
 class UnitRecord:
     """A record of arrays, or of such records, with an entry for each unit.
@@ -123,7 +126,7 @@ class UnitRecord:
     An array without entries holds what is not known of any unit.
     """
 
-    def take(self, units: np.ndarray) -> Self:
+    def take(self: SomeUnits, units: np.ndarray) -> SomeUnits:
         """Return the record of some units, by position or as a mask."""
         taken = {}
         for name, value in vars(self).items():
@@ -134,7 +137,7 @@ class UnitRecord:
         return replace(self, **taken)
 
     @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
+    def join(cls: type[SomeUnits], parts: Sequence[SomeUnits]) -> SomeUnits:
         """Return the units of several records as one, for the same models."""
         joined: dict[str, Any] = {}
         for name, value in vars(parts[0]).items():
