@@ -1,6 +1,9 @@
 """The guard of the bench: another machine passes, more work does not."""
 
+import importlib
+
 from benchmarks.speed.ratios import CALLS, MADE_ROWS, SEARCH, SYNTHESIZER, WHOLE, losses
+from benchmarks.speed.whole import WATCHED
 
 RIDGE, GENERATE, ASKED = (
     "search, ridge",
@@ -52,3 +55,12 @@ def test_distances_are_held_to_real_rows_and_not_to_rivals():
     further = [{**rows[0], "value": 0.9}, {**rows[1], "value": 1.6}]
     [made] = losses(further, rows)
     assert made == f"synthesizer, {MADE_ROWS[0].name}: 1.60, was 1.20"
+
+
+def test_every_stage_of_generate_names_functions_that_exist():
+    for _, functions in WATCHED.values():
+        for module, *path in functions:
+            found = importlib.import_module(f"amlb_ext.{module}")
+            for name in path:
+                found = getattr(found, name)
+            assert callable(found)

@@ -61,6 +61,72 @@ FLOOR = ("fit F", "train synthesizer")
 NEEDED = ("fit F", "oracle", "zoo")
 
 
+#: Functions of each stage, by module and name, as the caller's module knows them; and whether what
+#: they call belongs to the stage, too.
+WATCHED: dict[str, tuple[bool, list[tuple[str, ...]]]] = {
+    "fit F": (False, [("hardening.baseline.estimator", "EstimatorBaseline", "fit")]),
+    "predict F": (
+        False,
+        [("hardening.baseline.estimator", "EstimatorBaseline", "predict")],
+    ),
+    "oracle": (
+        True,
+        [
+            ("hardening.oracle", "Oracle", "fit"),
+            ("hardening.oracle", "Oracle", "predict"),
+        ],
+    ),
+    "region": (
+        True,
+        [
+            ("hardening.weights", "Region", "fit"),
+            ("hardening.weights", "Region", "weights"),
+        ],
+    ),
+    "zoo": (
+        True,
+        [
+            ("validity.held_out_parts", "fit_zoo"),
+            ("validity.held_out_parts", "HeldOutPart", "predict_candidates"),
+            ("validity.held_out_parts", "HeldOutPart", "ask_candidates"),
+            ("validity.task_rows", "fit_zoo"),
+            ("validity.task_evaluation", "score_training_part"),
+            ("validity.task_evaluation", "_FoldModels", "score"),
+        ],
+    ),
+    "checks": (True, [("validity.calibration", "_measure_checks")]),
+    "search": (False, [("hardening.made_rows.augment", "genetic_search")]),
+    "encode": (
+        False,
+        [
+            ("hardening.encode", "Encoder", "fit"),
+            ("hardening.encode", "Encoder", "transform"),
+            ("hardening.encode", "Encoder", "inverse"),
+            ("hardening.encode", "TargetEncoder", "transform"),
+            ("hardening.baseline.replacements", "fit_to_train"),
+        ],
+    ),
+    "write": (
+        True,
+        [("pipeline.folds", "write_fold"), ("pipeline.generate", "finish_suite")],
+    ),
+    "read": (
+        True,
+        [("pipeline.generate", "load_tasks"), ("validity.certify", "read_task")],
+    ),
+    "certificate": (
+        True,
+        [
+            ("validity.certify", "measure_files"),
+            ("validity.certify", "measure_looks"),
+            ("validity.certify", "measure_evaluation"),
+        ],
+    ),
+    "sample": (False, [("hardening.fold", "sample_synthetic_rows")]),
+    "train synthesizer": (True, [("synthesizers.base", "Synthesizer", "fit")]),
+}
+
+
 def children_seconds() -> float:
     """Return the processor seconds of all child processes; those that wait for work still live."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -117,50 +183,15 @@ class Stages:
 
 def watched() -> Stages:
     """Watch the stages of the pipeline."""
-    from amlb_ext.hardening import fold
-    from amlb_ext.hardening.baseline import replacements
-    from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-    from amlb_ext.hardening.encode import Encoder, TargetEncoder
-    from amlb_ext.hardening.made_rows import augment
-    from amlb_ext.hardening.oracle import Oracle
-    from amlb_ext.hardening.weights import Region
-    from amlb_ext.pipeline import folds, generate
-    from amlb_ext.synthesizers import base
-
-    # a package may hold a function of its module's name, so modules are asked for by path
-    calibrate, certify, evaluate, held_out = (
-        importlib.import_module(f"amlb_ext.validity.{name}")
-        for name in ("calibration", "certify", "task_evaluation", "held_out_parts")
-    )
-
     stages = Stages()
-    stages.watch(EstimatorBaseline, "_fit", "fit F")
-    stages.watch(EstimatorBaseline, "_predict", "predict F")
-    stages.watch(Oracle, "fit", "oracle", whole=True)
-    stages.watch(Oracle, "predict", "oracle", whole=True)
-    stages.watch(Region, "fit", "region", whole=True)
-    stages.watch(Region, "weights", "region", whole=True)
-    for module in (held_out, evaluate):
-        stages.watch(module, "fit_zoo", "zoo", whole=True)
-    for name in ("predict_candidates", "ask_candidates"):
-        stages.watch(held_out.HeldOutPart, name, "zoo", whole=True)
-    stages.watch(calibrate, "_measure_checks", "checks", whole=True)
-    stages.watch(augment, "genetic_search", "search")
-    stages.watch(Encoder, "fit", "encode")
-    stages.watch(Encoder, "transform", "encode")
-    stages.watch(Encoder, "inverse", "encode")
-    stages.watch(TargetEncoder, "transform", "encode")
-    stages.watch(replacements, "fit_to_train", "encode")
-    stages.watch(folds, "write_fold", "write", whole=True)
-    stages.watch(generate, "finish_suite", "write", whole=True)
-    stages.watch(generate, "load_tasks", "read", whole=True)
-    stages.watch(certify, "read_task", "read", whole=True)
-    for name in ("measure_files", "measure_looks", "measure_evaluation"):
-        stages.watch(certify, name, "certificate", whole=True)
-    stages.watch(evaluate, "score_training_part", "zoo", whole=True)
-    stages.watch(evaluate._FoldModels, "score", "zoo", whole=True)
-    stages.watch(fold, "sample_synthetic_rows", "sample")
-    stages.watch(base.Synthesizer, "fit", "train synthesizer", whole=True)
+    for stage, (whole, functions) in WATCHED.items():
+        for module, *path in functions:
+            # a package may hold a function of its module's name, so modules are asked for by path
+            owner = importlib.import_module(f"amlb_ext.{module}")
+            *inner, name = path
+            for part in inner:
+                owner = getattr(owner, part)
+            stages.watch(owner, name, stage, whole)
     return stages
 
 
