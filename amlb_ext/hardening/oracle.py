@@ -16,6 +16,7 @@ from copy import copy
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -33,6 +34,9 @@ from amlb_ext.hardening.split import CvSplits, judged_rows
 MOST_PER_TREE = 20_000
 #: Trees of the forest, and those of a forest whose trees do not see all rows.
 TREES, FEWER_TREES = 50, 25
+#: Leaves of a tree times classes, where these are very many: scikit-learn keeps a number for each
+#: class in every node, so the forests of five parts hold 1 GB at most.
+MOST_LEAF_VALUES = 250_000
 #: A label is supported up to this distance from the oracle, in the oracle's RMSEs (regression).
 LARGEST_DISTANCE = 1.5
 #: ... and from this probability of it on (classes).
@@ -112,6 +116,9 @@ class Oracle(BaseEstimator):
         return np.mean(predictions, axis=0)
 
     def _fit_pair(self, Z: np.ndarray, y: np.ndarray) -> _Pair:
+        Z = fill_missing(Z)
+        if self.n_classes > MOST_CLASSES:
+            return None, self._many_class_forest(len(y)).fit(Z, y)
         boosting_class = HistGradientBoostingRegressor
         forest_class = RandomForestRegressor
         if self.n_classes:
@@ -133,10 +140,21 @@ class Oracle(BaseEstimator):
             random_state=self.seed,
             n_jobs=1,
         )
-        Z = fill_missing(Z)
-        if self.n_classes > MOST_CLASSES:
-            return None, forest.fit(Z, y)
         return boosting.fit(Z, y), forest.fit(Z, y)
+
+    def _many_class_forest(self, n_rows: int) -> ExtraTreesClassifier:
+        """Return a forest whose fit does not weigh every class at every threshold."""
+        has_all_rows = n_rows <= MOST_PER_TREE
+        return ExtraTreesClassifier(
+            TREES if has_all_rows else FEWER_TREES,
+            min_samples_leaf=3,
+            max_features=1.0,
+            max_leaf_nodes=MOST_LEAF_VALUES // self.n_classes,
+            bootstrap=not has_all_rows,
+            max_samples=None if has_all_rows else MOST_PER_TREE,
+            random_state=self.seed,
+            n_jobs=1,
+        )
 
     def _predict_pair(self, pair: _Pair, Z: np.ndarray) -> np.ndarray:
         Z = fill_missing(Z)

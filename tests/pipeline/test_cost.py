@@ -53,3 +53,15 @@ def test_an_f_whose_answers_cost_is_not_asked(fitted):
     config = build_config({"baseline": {"model": "ridge", "ask_at_most": 5000}})
     assert cost.probe(task_of(200, config), config, 160).baseline == 0
     assert not fitted
+
+
+@pytest.mark.parametrize(
+    ("classes", "quicker"), [(3, cost.QUICKER), (160, cost.QUICKER_OF_MANY)]
+)
+def test_a_quicker_f_is_named_where_the_fits_are_dear(monkeypatch, classes, quicker):
+    config = build_config({"baseline": {"model": "ridge"}})
+    dear = cost.Cost(baseline=100.0, oracle=1.0, gb=50.0)
+    monkeypatch.setattr(cost, "probe", lambda *given: dear)
+    text = cost.cost_text([task_of(1600, config, classes=classes)], config)
+    assert "50 GB of memory" in text
+    assert f"cheaper: --baseline {quicker}" in text
