@@ -302,6 +302,9 @@ class ModelAdapter:
             if recast is None:
                 raise refusal
             said = self._call(ask, recast)
+        if hasattr(said, "toarray"):
+            # a sparse matrix
+            said = said.toarray()
         if isinstance(said, pd.Series | pd.DataFrame) and isinstance(
             rows, pd.DataFrame
         ):

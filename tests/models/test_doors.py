@@ -7,6 +7,7 @@ about; their losses must be equal, or the form is refused in one line that names
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -158,6 +159,7 @@ SAME = {
     ),
     "one probability a row": lambda: same(Bare(lambda p: p[:, 1])),
     "one column of probabilities": lambda: same(Bare(lambda p: p[:, [1]])),
+    "a sparse matrix": lambda: same(Sorted(sparse.csr_array)),
     "no classes_": lambda: same(Bare(lambda p: p)),
     "single precision": lambda: same(F, P.astype(np.float32)),
     "targets in another order": lambda: same(F, P, y=Y.sample(frac=1, random_state=0)),
