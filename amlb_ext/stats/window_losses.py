@@ -233,7 +233,8 @@ def _share_of_sizes(windows: ForecastWindows) -> np.ndarray:
 
 
 def _root_mean_square(windows: ForecastWindows) -> np.ndarray:
-    squared = (windows.y - windows.forecast.mean) ** 2
+    with np.errstate(over="ignore"):
+        squared = (windows.y - windows.forecast.mean) ** 2
     return np.asarray(np.sqrt(squared.mean(axis=1)) / windows.rms_scale)
 
 
