@@ -304,7 +304,7 @@ def compare_labelled(
         old = models.read_training_rows(train, align=align)
         refuse_seen_rows(rows.table, old[0])
     all_rows = rows
-    folds = None if cv is None else read_folds(cv, rows, seed)
+    folds = None if cv is None else read_folds(cv, rows, seed, align=align)
     for model in (baseline, *others):
         if model.is_predictions and isinstance(cv, int):
             raise ConfigError(

@@ -18,7 +18,13 @@ from amlb_ext.comparison.out_of_fold import read_fold_column
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
-from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
+from amlb_ext.core.errors import (
+    ConfigError,
+    DataError,
+    ModelError,
+    SourceError,
+    suggest_nearest,
+)
 from amlb_ext.core.row_order import (
     OrderedTable,
     RowOrder,
@@ -132,12 +138,9 @@ def compare_files(
     if kind is None and options.read_as.get(target) == "category":
         kind = "classification"
     files = {"F": baseline, **candidates}
-    models = {
-        name: join_predictions(
-            read_model(file, trust_pickle), labelled, Path(file).name
-        )
-        for name, file in files.items()
-    }
+    given = {name: read_model(file, trust_pickle) for name, file in files.items()}
+    names = {name: Path(file).name for name, file in files.items()}
+    models = _join_all(given, labelled, names)
     known = pd.concat([labelled.features, labelled.left_out], axis=1)
     named = read_segments(segments, known)
     needed: set[str] = set()
@@ -318,6 +321,33 @@ def with_order(
     dropped = order_columns(list(table.features), names)
     features = table.features.drop(columns=sorted(dropped - set(needed)))
     return dataclasses.replace(table, features=features), order
+
+
+def _join_all(
+    given: Mapping[str, Any], table: LabelledTable, names: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return models and predictions, the latter in the order of the table.
+
+    Raises
+    ------
+    ModelError
+        One file has an id and another order, and of another file nothing tells the order.
+    """
+    joined, moved, placed = {}, [], []
+    known = {*table.features.columns, *table.left_out.columns}
+    for name, model in given.items():
+        joined[name] = join_predictions(model, table, names[name])
+        if joined[name] is not model:
+            moved.append(names[name])
+        elif isinstance(model, pd.DataFrame) and not known.intersection(model.columns):
+            placed.append(names[name])
+    if moved and placed:
+        raise ModelError(
+            f"{moved[0]} stands in another order than {table.name} and tells its rows by an id; "
+            f"{placed[0]} has none, so it is not clear which row is which",
+            f"add the id to {placed[0]}",
+        )
+    return joined
 
 
 def join_predictions(model: Any, table: LabelledTable, name: str) -> Any:

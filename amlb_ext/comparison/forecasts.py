@@ -29,7 +29,12 @@ from amlb_ext.core.frames import to_pandas
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.models.forecast_files import forecasts_from_table
-from amlb_ext.models.forecasters import Forecaster, describe_known, make_forecaster
+from amlb_ext.models.forecasters import (
+    Forecaster,
+    describe_known,
+    forecaster_of,
+    make_forecaster,
+)
 from amlb_ext.sources.panel import Gaps, PanelRoles, read_panel
 from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.diebold_mariano import fewest_origins
@@ -95,12 +100,13 @@ def compare_forecasts(
     ----------
     table : DataFrame
         Long: one row for each series and time.
-    baseline : str, Forecaster or DataFrame
+    baseline : str, class, object or DataFrame
         F: the name of a baseline (``theta``, ``ets``, ``seasonal_naive``, ``drift``, ``ridge``,
-        ``boosting``), ``module:Class`` of yours, or its forecasts as a long table with the columns
+        ``boosting``), ``module:Class`` of yours, the class or an object of it with ``fit(past)``
+        and ``predict(horizon)``, or its forecasts as a long table with the columns
         of series and time, ``mean``, and ``0.1`` to ``0.9`` where there are quantiles. F's
         forecasts are needed at test *and* learning origins, those of candidates at test origins.
-    candidates : mapping of str to str, Forecaster or DataFrame
+    candidates : mapping of str to str, class, object or DataFrame
     series, time, target : str
         Columns of the table.
     horizon : int
@@ -197,7 +203,7 @@ def compare_forecasts(
         cutoff=cutoff,
         first_cutoff=first_cutoff,
     )
-    # few series are compared over time alone, which needs neither bad windows nor twins
+    # all windows are compared, whether or not F fails on some
     failing = find_failing_windows(
         forecaster, panel, planned, rule=rule, alpha=alpha, seed=seed, needs_bad=False
     )
@@ -243,11 +249,15 @@ def as_forecaster(given: Any, name: str, roles: PanelRoles) -> Forecaster:
         return given
     if isinstance(given, str):
         return make_forecaster(given, name)
-    if isinstance(given, pd.DataFrame):
-        return forecasts_from_table(given, name, series=roles.series, time=roles.time)
+    if hasattr(given, "columns"):
+        table = to_pandas(given, what=f"the forecasts {name}")
+        return forecasts_from_table(table, name, series=roles.series, time=roles.time)
+    if hasattr(given, "fit"):
+        return forecaster_of(given, name, name)
     raise ConfigError(
         f"{name} is a {type(given).__name__}",
-        "give the name of a baseline, module:Class, or a table of forecasts",
+        "give the name of a baseline, a class or an object with fit(past) and predict(horizon), "
+        "or a table of forecasts",
     )
 
 

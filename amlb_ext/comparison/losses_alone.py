@@ -11,6 +11,8 @@ from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, check_candidates, checked_call
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.frames import to_pandas
+from amlb_ext.core.numbers import plain_floats
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable
@@ -85,8 +87,8 @@ def compare_losses(
     >>> result.table["overall"].tolist()
     ['better']
     """
-    if isinstance(losses, pd.DataFrame):
-        losses = {name: losses[name] for name in losses.columns}
+    if hasattr(losses, "columns"):
+        losses = dict(to_pandas(losses, what="losses").items())
     check_candidates(losses, '{"G": loss_of_G}')
     n = np.size(loss_F)
     # a list has a method of that name
@@ -159,7 +161,7 @@ def _read_losses(given: Any, name: str, table: GivenTable, align: Align) -> np.n
     """Return losses in the order of the rows, ``(n,)``."""
     aligned = align_rows(given, table.rows, what=name, align=align)
     try:
-        values = np.asarray(aligned, dtype=float)
+        values = plain_floats(aligned)
     except (TypeError, ValueError):
         raise DataError(
             f"{name} holds what is no number", "give one number for each row"

@@ -20,10 +20,14 @@ from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.split import CvSplits, cross_folds
-from amlb_ext.models.adapter import ModelAdapter
+from amlb_ext.models.adapter import ModelAdapter, describe_error
 from amlb_ext.models.answers import Answers
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.units.labelled import LabelledRows
+
+#: The fold of a row that is never tested, as for ``PredefinedSplit`` of scikit-learn.
+NEVER_TESTED = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +72,22 @@ class Folds:
         )
 
 
-def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
+def read_folds(
+    cv: Any, rows: LabelledRows, seed: int, *, align: Align = "auto"
+) -> Folds:
     """Return the folds that a user means.
 
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test)
         A number of folds, which keep groups together and times in order; a splitter of
-        scikit-learn; positions, as its ``split`` returns them; or the fold of each row. Several
-        divisions one after the other are repetitions.
+        scikit-learn; positions, as its ``split`` returns them, or masks; or the fold of each row,
+        -1 where it is never tested, as in ``PredefinedSplit``. Several divisions one after the
+        other are repetitions.
     rows : LabelledRows
     seed : int
+    align : {'auto', 'index', 'position'}
+        How the folds of a Series belong to the rows.
 
     Raises
     ------
@@ -94,20 +103,27 @@ def read_folds(cv: Any, rows: LabelledRows, seed: int) -> Folds:
         part_seed = derive_int_seed(seed, "compare", "folds")
         splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
     elif _are_fold_numbers(cv) and len(cv) == len(rows.table):
-        number = np.asarray(cv)[rows.task.row_ids]
+        aligned = align_rows(cv, rows.table.rows, what="cv", align=align)
+        number = _number_folds(pd.Series(aligned), "cv")[rows.task.row_ids]
         splits = [
             (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
-            for fold in np.unique(number)
+            for fold in np.unique(number[number != NEVER_TESTED])
         ]
     elif hasattr(cv, "split"):
         groups = None if order is None else order.group
-        with warnings.catch_warnings():
-            # a splitter without groups says that it ignores them; what comes of it is checked
-            warnings.simplefilter("ignore", UserWarning)
-            splits = list(cv.split(rows.Z, rows.y, groups))
+        try:
+            with warnings.catch_warnings():
+                # a splitter without groups says that it ignores them; what comes of it is checked
+                warnings.simplefilter("ignore", UserWarning)
+                splits = list(cv.split(rows.Z, rows.y, groups))
+        except Exception as error:
+            raise ConfigError(
+                f"cv cannot split the rows: {describe_error(error)}",
+                "give groups= to a splitter that keeps them together; or give a number of folds",
+            ) from error
     else:
         try:
-            splits = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+            splits = [(_as_positions(train), _as_positions(test)) for train, test in cv]
         except (TypeError, ValueError):
             raise ConfigError(
                 f"cv is a {type(cv).__name__}",
@@ -143,13 +159,25 @@ def read_fold_column(name: str, frame: pd.DataFrame) -> np.ndarray:
             f"give a number of folds, or the column with the fold of each row; "
             f"{suggest_nearest(name, [str(each) for each in frame.columns])}",
         )
-    numbers, _ = pd.factorize(frame[name], sort=True)
+    return _number_folds(frame[name], f"column {name!r}")
+
+
+def _number_folds(folds: pd.Series, what: str) -> np.ndarray:
+    """Return the number of each row's fold, ``(n,)``; -1 stays what it is."""
+    numbers, distinct = pd.factorize(folds, sort=True)
     if (numbers < 0).any():
         raise DataError(
-            f"column {name!r} names no fold in {int((numbers < 0).sum())} rows",
+            f"{what} names no fold in {int((numbers < 0).sum())} rows",
             "fill it, or leave those rows out",
         )
-    return numbers
+    is_tested = np.array([value != NEVER_TESTED for value in distinct])
+    return np.where(is_tested[numbers], numbers, NEVER_TESTED)
+
+
+def _as_positions(rows: Any) -> np.ndarray:
+    """Return rows by position, which a mask gives, too."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _are_fold_numbers(cv: Any) -> bool:

@@ -38,6 +38,10 @@ def is_known(value: Any) -> bool:
     return not is_empty_text
 
 
+#: From here on a number is written with a power of ten: nobody counts its digits.
+_TOO_LONG = 1e15
+
+
 def format_number(value: Any, sign: bool = False, digits: int = 3) -> str:
     """Return a number with its significant digits, or a dash for a missing one.
 
@@ -50,7 +54,9 @@ def format_number(value: Any, sign: bool = False, digits: int = 3) -> str:
     """
     if not is_known(value):
         return "–"
-    if isinstance(value, Integral) or abs(value) >= 1000:
+    if abs(value) >= _TOO_LONG:
+        text = f"{float(value):.{digits}g}"
+    elif isinstance(value, Integral) or abs(value) >= 1000:
         text = f"{value:,.0f}".replace(",", " ")
     else:
         text = f"{value:.{digits}g}"
@@ -82,9 +88,11 @@ def format_percent(value: Any, unit: str = " %", *, sign: bool = False) -> str:
     if size < 0.0005:
         return f"0{unit}"
     # One decimal below 10 %; 9.95 % is the first to round to "10.0".
-    decimals = 0 if size >= 0.0995 else 1
+    form = ".0f" if size >= 0.0995 else ".1f"
+    if size >= _TOO_LONG:
+        form = ".3g"
     plus = "+" if sign else ""
-    return _with_minus_sign(f"{100 * value:{plus}.{decimals}f}{unit}")
+    return _with_minus_sign(f"{100 * value:{plus}{form}}{unit}")
 
 
 def format_count(count: int, noun: str) -> str:
@@ -159,7 +167,8 @@ def format_decimals(
     if not is_known(value) and not is_infinite:
         return missing
     plus = "+" if sign else ""
-    return f"{value:{plus}.{decimals}f}"
+    form = "g" if abs(value) >= _TOO_LONG else f".{decimals}f"
+    return f"{value:{plus}{form}}"
 
 
 def format_cell(value: Any) -> str:

@@ -24,11 +24,13 @@ import pandas as pd
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.auc import misranked
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.unit import ROW, Unit
 
-#: A probability below this counts as this: the logarithm of 0 is no number.
-SMALLEST_PROBABILITY = 1e-15
+#: A probability below this counts as this, as for scikit-learn and so AMLB: the logarithm of 0 is
+#: no number.
+SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 #: What a loss is computed from.
 Basis = Literal["probabilities", "decisions", "numbers", "anything"]
 
@@ -473,7 +475,7 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
         except Exception as error:
             shape = rows.f.shape
             raise DataError(
-                f"the loss {name} raises {type(error).__name__}: {error}",
+                f"the loss {name} raises {type(error).__name__}: {shorten_text(error, 160)}",
                 f"it is given the targets, shape ({len(given)},), and the predictions, shape "
                 f"{shape}" + (", probabilities" if len(shape) > 1 else ""),
             ) from error

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,48 @@ def narrow_to_float64(values: pd.Series) -> pd.Series:
     is_present = values.notna()
     exact = [_normalize_number(value) for value in values[is_present]]
     return replace_as_objects(values, is_present, exact)
+
+
+def without_mask(values: Any) -> Any:
+    """Return a masked array with NaN in its masked places; anything else as it is.
+
+    Examples
+    --------
+    >>> without_mask(np.ma.masked_array([1, 2], mask=[False, True])).tolist()
+    [1, nan]
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(object), np.nan)
+    return values
+
+
+def plain_floats(values: Any) -> np.ndarray:
+    """Return numbers as ``float64``; what is missing or masked becomes NaN.
+
+    numpy by itself drops imaginary parts and masks, and counts dates and durations in units of its
+    own.
+
+    Parameters
+    ----------
+    values : array-like
+
+    Raises
+    ------
+    TypeError
+        Complex numbers, dates or durations.
+    ValueError
+        A text that is no number.
+
+    Examples
+    --------
+    >>> plain_floats(np.ma.masked_array([1, 2], mask=[False, True])).tolist()
+    [1.0, nan]
+    """
+    values = without_mask(values)
+    kind = np.asarray(values).dtype.kind
+    if kind in "cmM":
+        raise TypeError(f"{values!r:.60} are no real numbers")
+    return np.asarray(values, dtype=float)
 
 
 def count_not_finite(values: np.ndarray) -> int:

@@ -266,8 +266,7 @@ class ModelAdapter:
             flat_rows(p, n, self.name)
         f = read_probabilities(p, labels, n, self.name, classes=classes)
         decided = read_labels(said, labels, n, self.name)
-        if classes is None:
-            _check_order(f, decided, self.name)
+        _check_order(f, decided, self.name, has_names=classes is not None)
         raw_p = np.asarray(p, dtype=float)
         raw = RawAnswers(
             decided=flat_rows(said, n, self.name),
@@ -303,6 +302,9 @@ class ModelAdapter:
             if recast is None:
                 raise refusal
             said = self._call(ask, recast)
+        if hasattr(said, "toarray"):
+            # a sparse matrix
+            said = said.toarray()
         if isinstance(said, pd.Series | pd.DataFrame) and isinstance(
             rows, pd.DataFrame
         ):
@@ -384,21 +386,41 @@ def _has_method(model: Any, name: str) -> bool:
         return False
 
 
-def _check_order(f: np.ndarray, decided: np.ndarray, name: str) -> None:
-    """Refuse probabilities without names whose order the decisions contradict.
+#: A class that a model names is so much less probable where the model decides for it than
+#: elsewhere, if probabilities and names are in different orders; chance and costs do less.
+_CONTRADICTED = 0.1
+
+
+def _check_order(
+    f: np.ndarray, decided: np.ndarray, name: str, *, has_names: bool
+) -> None:
+    """Refuse probabilities whose order the decisions contradict.
+
+    Each class that a model decides for must be more probable where it does. Of classes that the
+    model names only a clear contradiction counts, and one in all of them.
 
     Raises
     ------
     ModelError
     """
-    own = f[np.arange(len(f)), decided]
-    # of the classes that the model decides for, each must be more probable where it does
+    gains, own = [], []
     for code in np.unique(decided):
         chosen = decided == code
-        if chosen.all() or f[chosen, code].mean() >= f[~chosen, code].mean():
-            continue
+        if not chosen.all():
+            gains.append(f[chosen, code].mean() - f[~chosen, code].mean())
+            own.append(f[chosen, code].mean())
+    if not gains:
+        return
+    if has_names and max(gains) < -_CONTRADICTED:
+        raise ModelError(
+            f"the probabilities of {name} contradict its predict: each class is less probable "
+            f"where {name} predicts it than elsewhere",
+            "give probabilities in the order of classes_, one column for each class",
+        )
+    if not has_names and min(gains) < 0:
+        given = own[int(np.argmin(gains))]
         raise ModelError(
             f"{name} does not name its classes, and its probabilities in sorted order contradict "
-            f"its predict: where it predicts a class it gives that class {own[chosen].mean():.2g}",
+            f"its predict: where it predicts a class it gives that class {given:.2g}",
             "give it the attribute classes_, the classes in the order of predict_proba's columns",
         )

@@ -18,7 +18,11 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError
-from amlb_ext.core.numbers import count_not_finite
+from amlb_ext.core.numbers import (
+    count_not_finite,
+    plain_floats,
+    without_mask,
+)
 from amlb_ext.core.tables import natural_order
 from amlb_ext.models.columns import list_names
 
@@ -92,7 +96,7 @@ class Labels:
         text = label_text(value)
         for known, key in (
             (self._by_text, text),
-            (self._by_number, _as_number(value)),
+            (self._by_number, as_number(value)),
             (self._by_form, plain_form(text)),
         ):
             if key in known:
@@ -106,7 +110,7 @@ class Labels:
     @cached_property
     def _by_number(self) -> dict[Any, int]:
         """Codes by value; empty where two classes are one number, such as 7 and 007."""
-        return _unique_keys([_as_number(name) for name in self.names])
+        return _unique_keys([as_number(name) for name in self.names])
 
     @cached_property
     def _by_form(self) -> dict[Any, int]:
@@ -156,8 +160,14 @@ def _unique_keys(keys: list[Any]) -> dict[Any, int]:
     return found
 
 
-def _as_number(value: Any) -> float | None:
-    """Return a class as a number; None for what is none."""
+def as_number(value: Any) -> float | None:
+    """Return a class as a number; None for what is none.
+
+    Examples
+    --------
+    >>> [as_number(value) for value in ("1.0", True, "False", "yes")]
+    [1.0, 1.0, 0.0, None]
+    """
     truth = {"True": 1.0, "False": 0.0}
     if isinstance(value, str) and value in truth:
         return truth[value]
@@ -193,11 +203,14 @@ class RawAnswers:
         Probabilities under the model's own classes.
     classes : list or None
         These classes, in the model's order; None where they are those of the table.
+    truth : ndarray of shape (n,) or None
+        Targets that stand beside predictions in their file.
     """
 
     decided: np.ndarray | None = None
     p: np.ndarray | None = None
     classes: list[Any] | None = None
+    truth: np.ndarray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +242,12 @@ class Answers:
         def taken(values: np.ndarray | None) -> np.ndarray | None:
             return None if values is None else values[rows]
 
-        raw = replace(self.raw, decided=taken(self.raw.decided), p=taken(self.raw.p))
+        raw = replace(
+            self.raw,
+            decided=taken(self.raw.decided),
+            p=taken(self.raw.p),
+            truth=taken(self.raw.truth),
+        )
         return replace(self, f=self.f[rows], decided=taken(self.decided), raw=raw)
 
 
@@ -248,7 +266,7 @@ def flat_rows(
             f"{name} answers a tuple of {len(values)} for {n} rows",
             "let predict return one array",
         )
-    array = np.asarray(values)
+    array = np.asarray(without_mask(values))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 2 and array.shape[1] > 1:
@@ -279,7 +297,7 @@ def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
     """
     flat = flat_rows(values, n, name)
     try:
-        numbers = flat.astype(float)
+        numbers = plain_floats(flat)
     except (TypeError, ValueError):
         raise ModelError(
             f"the predictions of {name} are not numbers",
@@ -360,7 +378,7 @@ def read_probabilities(
         )
     classes = classes_of_columns(values, classes)
     try:
-        p = np.asarray(values, dtype=float)
+        p = plain_floats(values)
     except (TypeError, ValueError):
         raise ModelError(
             f"the predictions of {name} are not numbers", wanted_text(labels.names)

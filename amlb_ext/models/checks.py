@@ -13,7 +13,13 @@ from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.frames import number_rows
 from amlb_ext.core.task import Task
-from amlb_ext.models.answers import Answers, Labels, label_text, plain_form
+from amlb_ext.models.answers import (
+    Answers,
+    Labels,
+    as_number,
+    label_text,
+    plain_form,
+)
 from amlb_ext.models.columns import list_names
 from amlb_ext.models.given_table import GivenTable
 
@@ -58,6 +64,8 @@ def check_answers(
     >>> check_answers(Answers(f=np.array([1.0, 3.0]), raw=said), y, y, "F")
     """
     raw = answers.raw
+    if raw.truth is not None:
+        check_truth(raw.truth, given, name)
     if answers.decided is None:
         if raw.decided is not None:
             with np.errstate(over="ignore"):
@@ -83,15 +91,59 @@ def check_answers(
         _check("the Brier loss", brier, own, "its own probabilities", name)
 
 
+def check_truth(truth: np.ndarray, given: np.ndarray, name: str) -> None:
+    """Refuse predictions that were made of other rows, or stand in another order.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n,)
+        Targets that stand beside the predictions.
+    given : ndarray of shape (n,)
+        Targets of the rows that they are read for.
+    name : str
+
+    Raises
+    ------
+    ModelError
+
+    Examples
+    --------
+    >>> check_truth(np.array(["1.0", "2"], dtype=object), np.array([1, 2]), "F")
+    """
+    numbers = [
+        pd.to_numeric(pd.Series(each), errors="coerce") for each in (truth, given)
+    ]
+    # a file may round
+    differs = ~(_are_equal(truth, given) | np.isclose(*numbers))
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ModelError(
+            f"the column 'truth' of {name} differs from the target in {differs.sum()} of "
+            f"{len(given)} rows: {truth[row]} for {given[row]} in row {row}",
+            "give predictions of these rows in their order; without the column nothing is checked",
+        )
+
+
 def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Whether values are equal; texts and numbers by what they look like."""
     said, y = np.asarray(said, dtype=object), np.asarray(y, dtype=object)
     if not (isinstance(said[0], str) or isinstance(y[0], str)):
         return said == y
     texts = [
-        [plain_form(label_text(value)) for value in values] for values in (said, y)
+        np.array([plain_form(label_text(value)) for value in values], dtype=object)
+        for values in (said, y)
     ]
-    return np.array(texts[0], dtype=object) == np.array(texts[1], dtype=object)
+    are_equal = texts[0] == texts[1]
+    numbers = []
+    for each in texts:
+        distinct = {text: as_number(text) for text in each}
+        known = [number for number in distinct.values() if number is not None]
+        if len(set(known)) < len(known):
+            # 7 and 007 are two classes
+            return are_equal
+        numbers.append(np.array([distinct[text] for text in each], dtype=float))
+    # 0 and the text 0.0 are one
+    return are_equal | (numbers[0] == numbers[1])
 
 
 def _check(what: str, printed: float, own: float, of: str, name: str) -> None:

@@ -113,8 +113,8 @@ def _check_same_labels(ours: pd.Index, theirs: pd.Index, *, what: str, of: str) 
             "be matched by it",
             'give align="position" if both are in the same order',
         )
-    lacking = theirs.difference(ours, sort=False)
-    if len(lacking):
+    lacking = theirs.difference(ours, sort=False).tolist()
+    if lacking:
         raise DataError(
             f"{what} has no row {lacking[0]!r}, which {of} has ({len(lacking)} of {len(theirs)} "
             "labels are missing)",
@@ -127,9 +127,11 @@ def _ambiguous_error(
     ours: pd.Index, theirs: pd.Index, *, what: str, of: str
 ) -> DataError:
     differing = int(np.argmax(np.asarray(ours != theirs)))
+    # numbers of Python, which print without the type of numpy's
+    own, other = ours.tolist()[differing], theirs.tolist()[differing]
     return DataError(
-        f"{what} and {of} have different indexes: row {differing} of {of} is {theirs[differing]!r} "
-        f"and that of {what} is {ours[differing]!r}, so it is not clear which rows belong together",
+        f"{what} and {of} have different indexes: row {differing} of {of} is {other!r} and that of "
+        f"{what} is {own!r}, so it is not clear which rows belong together",
         'give align="position" if both are in the same order, or align="index" if the labels of '
         "the index tell",
     )

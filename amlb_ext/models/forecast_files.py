@@ -17,7 +17,11 @@ from amlb_ext.models.forecasters import (
     ForecastRequest,
     Forecasts,
 )
-from amlb_ext.sources.long_columns import read_numbers, read_times
+from amlb_ext.sources.long_columns import (
+    index_as_columns,
+    read_numbers,
+    read_times,
+)
 
 #: What the column of point forecasts may be called.
 _MEAN_COLUMNS = ("mean", "prediction", "predictions", "forecast")
@@ -143,6 +147,19 @@ def _match(
     return other, asked
 
 
+def _with_level_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose quantile levels are headed ``0.1``, which may be written ``0.10``."""
+    named = {}
+    for column in frame.columns:
+        try:
+            level = str(float(column))
+        except ValueError:
+            continue
+        if level in map(str, LEVELS) and level not in frame.columns:
+            named[column] = level
+    return frame.rename(columns=named)
+
+
 def forecasts_from_table(
     frame: pd.DataFrame, name: str, *, series: str, time: str
 ) -> FileForecaster:
@@ -164,7 +181,7 @@ def forecasts_from_table(
     DataError
         A time cannot be read.
     """
-    frame = frame.rename(columns=str)
+    frame = _with_level_names(index_as_columns(frame).rename(columns=str))
     means = [column for column in _MEAN_COLUMNS if column in frame.columns]
     for column in (series, time):
         if column not in frame.columns:
@@ -192,6 +209,14 @@ def forecasts_from_table(
             "fill the column; pandas reads a series that is called NA as missing, unless "
             "keep_default_na=False",
         )
+    for other in means[1:]:
+        rival = read_numbers(table[other], f"the forecast in {other!r}", name)
+        if not np.array_equal(rival, numbers["mean"], equal_nan=True):
+            raise ModelError(
+                f"the forecasts {name} have two columns of point forecasts, {means[0]!r} and "
+                f"{other!r}",
+                "keep one of them",
+            )
     times, _ = read_times(frame[time], f"forecasts {name}")
     index = pd.MultiIndex.from_arrays([frame[series].astype(str), times])
     if index.has_duplicates:

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError, suggest_nearest
+from amlb_ext.core.numbers import plain_floats
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.models.lag_models import LagModel
 from amlb_ext.models.local_methods import METHODS
@@ -33,6 +34,8 @@ from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 LEVELS = QUANTILE_LEVELS
 #: Baselines that learn from all series.
 GLOBAL_NAMES = ("ridge", "boosting")
+#: Share of the steps in which quantiles may cross: those of separate models sometimes do.
+_MOST_CROSSED = 0.2
 #: A twin keeps at least this many seasons of each series.
 _SEASONS_KEPT = 3
 
@@ -291,12 +294,15 @@ class ImportedForecaster(_OneByOne):
         behind = {} if known is None else {"known": known[len(past) :]}
         before = {} if known is None else {"known": known[: len(past)]}
         model.fit(past, **before)
-        mean = np.asarray(model.predict(request.horizon, **behind), dtype=float)
+        said = model.predict(request.horizon, **behind)
+        if isinstance(said, pd.Series) and not said.index.is_monotonic_increasing:
+            raise ValueError("predict returns a Series whose steps are not in order")
+        mean = plain_floats(said)
         if not hasattr(model, "predict_quantiles"):
             return mean, None
         levels = np.array(request.levels)
         by_level = model.predict_quantiles(request.horizon, levels, **behind)
-        return mean, np.asarray(by_level, dtype=float)
+        return mean, plain_floats(by_level)
 
 
 def make_forecaster(word: str, name: str | None = None) -> Forecaster:
@@ -342,15 +348,34 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
             f"cannot import {word}: {type(error).__name__}: {error}",
             "give module:Class, with the module on Python's path",
         ) from error
+    return forecaster_of(make, name or attribute, word)
+
+
+def forecaster_of(given: Any, name: str, word: str) -> ImportedForecaster:
+    """Return the forecaster of a class, or of an object, that has ``fit`` and ``predict``.
+
+    Parameters
+    ----------
+    given : class or object
+    name : str
+        What reports call it.
+    word : str
+        What an error calls it.
+
+    Raises
+    ------
+    ModelError
+        It lacks a method.
+    """
     # nothing is called before it is known to be what is asked for
-    if not all(callable(getattr(make, method, None)) for method in ("fit", "predict")):
+    if not all(callable(getattr(given, method, None)) for method in ("fit", "predict")):
         raise ModelError(
             f"{word} is not a forecaster",
-            "name a class that has fit(past) and predict(horizon)",
+            "give a class that has fit(past) and predict(horizon)",
         )
-    if not isinstance(make, type):
-        make = partial(copy.deepcopy, make)
-    return ImportedForecaster(name or attribute, make)
+    if not isinstance(given, type):
+        given = partial(copy.deepcopy, given)
+    return ImportedForecaster(name, given)
 
 
 def describe_known(panel: Panel, forecasters: Mapping[str, Forecaster]) -> list[str]:
@@ -375,6 +400,14 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
     for past in request.pasts:
         past.flags.writeable = False
     answer = forecaster.forecast(request)
+    try:
+        quantiles = None if answer.quantiles is None else plain_floats(answer.quantiles)
+        answer = Forecasts(mean=plain_floats(answer.mean), quantiles=quantiles)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{forecaster.name} forecasts no arrays of numbers: {error}",
+            "return Forecasts of mean, (series, steps), and quantiles, (series, steps, levels)",
+        ) from error
     shape = (len(request.names), request.horizon)
     if answer.mean.shape != shape:
         raise ModelError(
@@ -391,6 +424,14 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
                 "return series x steps x levels",
             )
         is_finite &= np.isfinite(answer.quantiles).all(axis=(1, 2))
+        falls = answer.quantiles[..., -1] < answer.quantiles[..., 0]
+        if falls.mean() > _MOST_CROSSED:
+            raise ModelError(
+                f"{forecaster.name} forecasts a quantile at {request.levels[-1]} below that at "
+                f"{request.levels[0]} in {falls.sum()} of {falls.size} steps",
+                f"give the levels in the order {request.levels[0]} to {request.levels[-1]}, each "
+                "as a value of the target and not as a distance from the mean",
+            )
     broken = np.flatnonzero(~is_finite)
     if len(broken):
         raise ModelError(

@@ -109,7 +109,8 @@ def target_values(y: Any) -> pd.Series:
         )
     if isinstance(y, pd.Series):
         return y.reset_index(drop=True)
-    values = y if isinstance(y, pd.Categorical | pd.Index) else np.asarray(y)
+    keeps_gaps = isinstance(y, pd.Categorical | pd.Index | np.ma.MaskedArray)
+    values = y if keeps_gaps else np.asarray(y)
     if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if getattr(values, "ndim", 1) != 1:

@@ -65,6 +65,9 @@ def classes_of_model(model: Any) -> list[Any] | None:
         return None
     if classes is None or not len(classes):
         return None
+    if np.ndim(classes[0]):
+        # one array for each target of a model of several; its answers will be refused
+        return None
     return list(classes)
 
 

@@ -6,6 +6,7 @@ section "The predictions file".
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,15 @@ from amlb_ext.models.answers import (
     read_probabilities,
     wanted_text,
 )
+from amlb_ext.models.checks import check_truth
 from amlb_ext.models.columns import Align, align_rows, list_names
 
 #: Names of the column of a regression, or of the labels that are named; the first is documented.
 PREDICTION_COLUMNS = ("prediction", "predictions")
 #: Name of the one column of two classes, the probability of the second; ``score:yes`` names it.
 SCORE_COLUMN = "score"
+#: Name of the column in which AMLB writes the targets beside predictions.
+TRUTH_COLUMN = "truth"
 
 
 def are_predictions(model: Any) -> bool:
@@ -93,7 +97,10 @@ def read_predictions(path: Path, task: Task) -> Answers:
         )
     picked = table.iloc[task.row_ids].reset_index(drop=True)
     picked = join_by_shared_columns(picked, task.features, path.name)
-    return interpret_predictions(picked, Labels(task.labels), path.name)
+    answers = interpret_predictions(picked, Labels(task.labels), path.name)
+    if answers.raw.truth is not None:
+        check_truth(answers.raw.truth, task.target.to_numpy(dtype=object), path.name)
+    return answers
 
 
 def interpret_predictions(
@@ -142,6 +149,16 @@ def interpret_predictions(
         given = align_rows(
             given, beside, what=f"the predictions of {name}", align=align
         )
+    answers = _interpret(given, labels, name)
+    if not isinstance(given, pd.DataFrame) or TRUTH_COLUMN not in given:
+        return answers
+    if labels.code(TRUTH_COLUMN) >= 0:
+        return answers
+    truth = given[TRUTH_COLUMN].to_numpy(dtype=object)
+    return replace(answers, raw=replace(answers.raw, truth=truth))
+
+
+def _interpret(given: Any, labels: Labels, name: str) -> Answers:
     n = len(given)
     named: Any = None
     classes: list[Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -294,6 +295,11 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
 def import_estimator(path: str) -> type[BaseEstimator]:
     """Import a class that is an estimator; nothing of it is called."""
     module_name, _, class_name = path.rpartition(".")
+    if Path(path).is_file():
+        raise ModelError(
+            f"{path} is a file whose ending is that of no model",
+            "give a .skops file, or with --trust-pickle a .joblib or .pkl file",
+        )
     make_importable(path)
     try:
         estimator_class = getattr(importlib.import_module(module_name), class_name)

@@ -23,6 +23,7 @@ from amlb_ext.runner.processes import shareable
 from amlb_ext.runner.results import (
     CONSTRAINT,
     TEXT,
+    NoScoresError,
     predictions_path,
     read_results,
 )
@@ -237,7 +238,7 @@ def _read_outdirs(
         runs.update(folders)
         try:
             frames.append(read_results(outdir))
-        except RunError:
+        except NoScoresError:
             # A run that was killed leaves a folder without scores: that is a finding, too.
             if not folders:
                 raise

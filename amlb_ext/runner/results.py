@@ -93,6 +93,10 @@ class PredictionFile:
     path: Path
 
 
+class NoScoresError(RunError):
+    """A folder has no file of scores, as a run that was killed leaves it."""
+
+
 def read_results(*outdirs: Path | str) -> pd.DataFrame:
     """Read the scores of AMLB's output folders, or of single runs in them.
 
@@ -128,7 +132,7 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
         if (outdir / "results.csv").is_file():
             frames.append(_read_scores(outdir / "results.csv", str(outdir)))
         else:
-            raise RunError(
+            raise NoScoresError(
                 f"{outdir} holds no AMLB results",
                 "give the folder that AMLB wrote into (-o)",
             )
@@ -153,8 +157,11 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
     for name in ("task", "fold", "framework", "result"):
         if name not in frame.columns:
             raise RunError(
-                f"{path} is no results file of AMLB, it has no column {name!r}"
+                f"{path} is no results file of AMLB, it has no column {name!r}",
+                "write it as AMLB does: commas, UTF-8, one head; or move its run elsewhere",
             )
+    # whoever joined files may have left floats
+    frame["fold"] = frame["fold"].str.removesuffix(".0")
     is_fold = frame["fold"].fillna("").str.fullmatch(r"\d{1,9}")
     if not is_fold.all():
         # the first line is the head

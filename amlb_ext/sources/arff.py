@@ -90,13 +90,28 @@ def read_arff(path: Path) -> Table:
     return _to_table(path.name, decoded, date_positions)
 
 
+#: How files begin that are no text, whatever they are called.
+_FORMS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"PK\x03\x04": "a .zip or an .xlsx",
+    b"PAR1": "Parquet",
+}
+
+
 def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     """Return the error for a text file in another encoding, which its first bytes may tell."""
     problem = f"byte {error.start} cannot be decoded"
     encoding = "latin1"
     with path.open("rb") as file:
-        start = file.read(2)
-    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        start = file.read(4)
+    for begins, form in _FORMS.items():
+        if start.startswith(begins) and path.suffix.lower() not in PACKED_ENDINGS:
+            return SourceError(
+                f"{path.name} is no text: it begins like {form}",
+                "give it the ending of what it is, e.g. .csv.gz, .zip, .xlsx or .parquet",
+            )
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         problem = "it begins like UTF-16"
         encoding = "utf-16"
     is_packed = path.suffix.lower() in PACKED_ENDINGS

@@ -20,6 +20,22 @@ from amlb_ext.core.errors import DataError
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261
 
 
+def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the parts of its index that have names as columns.
+
+    Libraries of forecasting keep series and time there.
+
+    Examples
+    --------
+    >>> times = pd.Index([2020, 2021], name="year")
+    >>> index_as_columns(pd.DataFrame({"y": [1, 2]}, index=times)).columns.tolist()
+    ['year', 'y']
+    """
+    named = [name for name in frame.index.names if name is not None]
+    new = [name for name in named if name not in frame.columns]
+    return frame.reset_index(level=new) if new else frame
+
+
 def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str]]:
     """Return times without a zone, and a note where they had one."""
     if pd.api.types.is_numeric_dtype(values):
@@ -107,6 +123,12 @@ def read_numbers(values: pd.Series, what: str, name: str) -> np.ndarray:
     DataError
         A value is no number; the message names its row.
     """
+    # pandas would count dates and durations in nanoseconds, and drop imaginary parts
+    if values.dtype.kind in "cmM" or pd.api.types.is_datetime64_any_dtype(values):
+        raise DataError(
+            f"{name}: {what} is of type {values.dtype}",
+            "give numbers in one unit, e.g. hours",
+        )
     numbers = pd.to_numeric(values, errors="coerce")
     broken = np.flatnonzero(numbers.isna() & values.notna())
     if len(broken):

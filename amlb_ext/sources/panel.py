@@ -25,7 +25,11 @@ from amlb_ext.core.frequency import (
     old_spelling,
     parse_frequency,
 )
-from amlb_ext.sources.long_columns import read_numbers, read_times
+from amlb_ext.sources.long_columns import (
+    index_as_columns,
+    read_numbers,
+    read_times,
+)
 
 #: Longest calendar, so that a mistyped year does not fill the memory.
 MAX_STEPS = 5_000_000
@@ -193,11 +197,12 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
     >>> panel.frequency, panel.season, len(panel.values[0])
     ('MS', 12, 30)
     """
+    frame = index_as_columns(frame)
     _check_columns(frame, roles, name)
     times, notes = read_times(frame[roles.time], name)
     notes += unused_columns(map(str, frame.columns), roles)
     target = read_numbers(frame[roles.target], "the target", name)
-    known = _read_known(frame, roles, name)
+    known = _read_known(frame, target, roles, name)
     series = frame[roles.series]
     if series.isna().any():
         row = int(np.flatnonzero(series.isna())[0]) + 1
@@ -207,6 +212,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
             "table is read with keep_default_na=False",
         )
     names, codes = _number_series(series)
+    _check_blanks(names, name)
     # the caller may have kept none: then the unsorted rows are gone before the sorted ones come
     del frame, series
     rows = np.lexsort((times.asi8, codes)).astype(np.int32)
@@ -285,6 +291,18 @@ def _number_series(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return names, positions.reshape(-1).astype(np.int32)[codes]
 
 
+def _check_blanks(names: np.ndarray, table: str) -> None:
+    """Refuse series whose names differ by outer blanks alone: halves of one series."""
+    stripped: dict[str, str] = {}
+    for name in names:
+        other = stripped.setdefault(name.strip(), name)
+        if other != name:
+            raise DataError(
+                f"{table}: the series {other!r} and {name!r} differ by blanks alone",
+                "write the name of a series in one way",
+            )
+
+
 def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
     columns = [str(column) for column in frame.columns]
     main = {"series": roles.series, "time": roles.time, "target": roles.target}
@@ -325,11 +343,18 @@ def unused_columns(columns: Iterable[str], roles: PanelRoles) -> list[str]:
     ]
 
 
-def _read_known(frame: pd.DataFrame, roles: PanelRoles, name: str) -> np.ndarray:
+def _read_known(
+    frame: pd.DataFrame, target: np.ndarray, roles: PanelRoles, name: str
+) -> np.ndarray:
     """Return the columns that are known beforehand, ``(n, k)``."""
     known = np.empty((len(frame), len(roles.known)))
     for number, column in enumerate(roles.known):
         known[:, number] = read_numbers(frame[column], f"the column {column!r}", name)
+        if np.array_equal(known[:, number], target, equal_nan=True):
+            raise DataError(
+                f"{name}: {column!r}, named by --known, has the values of the target",
+                "name what is known before the target is",
+            )
     return known
 
 
@@ -398,9 +423,9 @@ def _refuse_other_frequency(table: _SortedTable, position: int, spelling: str) -
     own = infer_frequency(table.times[table.codes == code])
     if own is not None and old_spelling(own) != spelling:
         raise DataError(
-            f"{table.place(position)}: this series has frequency {old_spelling(own)}, others "
+            f"{table.place(position)}: this series has frequency {old_spelling(own)}, and not "
             f"{spelling}",
-            "give each frequency as a table of its own",
+            "give each frequency as a table of its own, or another --frequency",
         )
 
 

@@ -85,6 +85,12 @@ class PlainLoss:
                 f"{whose} squared error is too large for a number on {self.infinite} of "
                 f"{format_number(self.n)} {self.unit.many}; look at the predictions there"
             )
+        if not self.at_cap:
+            # nothing was capped but what no variance could hold
+            return (
+                f"{whose} loss on single {self.unit.many} is so large that its square is no "
+                "number; look at the predictions there"
+            )
         follows = no_interval_text(self.unit)
         return f"the largest errors decide: {self.holders(whose)}, {follows}"
 

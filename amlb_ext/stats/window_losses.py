@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.losses import checked_unit_losses
 from amlb_ext.core.unit import WINDOW
@@ -232,7 +233,8 @@ def _share_of_sizes(windows: ForecastWindows) -> np.ndarray:
 
 
 def _root_mean_square(windows: ForecastWindows) -> np.ndarray:
-    squared = (windows.y - windows.forecast.mean) ** 2
+    with np.errstate(over="ignore"):
+        squared = (windows.y - windows.forecast.mean) ** 2
     return np.asarray(np.sqrt(squared.mean(axis=1)) / windows.rms_scale)
 
 
@@ -348,7 +350,7 @@ def _own_loss(function: Callable[..., Any]) -> WindowLoss:
             losses = np.asarray(function(windows.y, windows.forecast))
         except Exception as error:
             raise DataError(
-                f"the loss {name} raises {type(error).__name__}: {error}",
+                f"the loss {name} raises {type(error).__name__}: {shorten_text(error, 160)}",
                 f"it is given the values, shape {windows.y.shape}, and a forecast whose mean has "
                 "the same shape; forecast.quantiles is None where there are none",
             ) from error

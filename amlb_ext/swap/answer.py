@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent
+from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.unit import Unit
 from amlb_ext.models.answers import Labels
@@ -220,7 +220,7 @@ class Swap:
             return f"{text} (too few {self.unit.many} change to tell)"
         if low * high >= 0:
             limits = sorted([abs(low / self.base), abs(high / self.base)])
-            ends = " to ".join(f"{100 * limit:.1f}" for limit in limits)
+            ends = " to ".join(format_decimals(100 * limit, 1) for limit in limits)
             return f"{text} ({ends})"
         return f"{text} ({self.share_text(low)} to {self.share_text(high)})".replace(
             " loss)", ")"
@@ -242,7 +242,7 @@ class Swap:
         if value == 0:
             return "the same loss"
         word = "less" if value < 0 else "more"
-        return f"{abs(100 * value / self.base):.1f} % {word} loss"
+        return f"{format_decimals(abs(100 * value / self.base), 1)} % {word} loss"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, shares of F's mean loss."""

@@ -109,11 +109,15 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
     largest = float(np.abs(contrast.d).max()) or 1.0
     d = (contrast.d / largest).astype(np.float32).astype(float) * largest
     passes = []
+    # a fold that no group falls into would learn from all rows, and judge none
+    n_folds = FOLDS
+    if contrast.clusters is not None:
+        n_folds = min(FOLDS, int(contrast.clusters.max()) + 1)
     for number in range(PASSES):
-        fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
+        fold = draw_folds(len(contrast), n_folds, rng, contrast.clusters)
         score = np.zeros(len(contrast))
         models = []
-        for left_out in range(FOLDS):
+        for left_out in range(n_folds):
             held = fold == left_out
             learnt = np.flatnonzero(~held)
             if len(learnt) > MOST_LEARNT:

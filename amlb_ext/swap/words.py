@@ -20,7 +20,7 @@ from scipy.stats import t as student
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.swap.contrast import Change, Contrast
-from amlb_ext.swap.foresee import draw_folds, mean_of_passes
+from amlb_ext.swap.foresee import LARGEST, draw_folds, mean_of_passes
 from amlb_ext.swap.harm import Harm
 
 #: Shares of a column's values at which it is cut.
@@ -62,7 +62,11 @@ class Conditions:
     def sums(self, values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the sums of values over the rows of each pair, ``(m, m)``."""
         met = self.met if rows is None else self.met[rows]
-        return np.asarray((met * values[:, None].astype("f4")).T @ met, dtype=float)
+        largest = float(np.abs(values).max(initial=0.0))
+        # single precision holds no absurd loss
+        unit = largest if largest > LARGEST else 1.0
+        values = (values / unit).astype("f4")
+        return unit * np.asarray((met * values[:, None]).T @ met, dtype=float)
 
 
 @dataclass(frozen=True, kw_only=True)

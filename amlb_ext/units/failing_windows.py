@@ -170,9 +170,9 @@ def find_failing_windows(
     alpha : float, optional
     seed : int
     needs_bad : bool
-        False where fewer than 30 series are compared over time, which asks for no bad windows.
-        Where earlier windows are too few to tell a threshold, that of the test windows then
-        describes them.
+        False where models are compared over all windows, whether or not F fails on some. Of fewer
+        than 30 series, whose earlier windows are too few to tell a threshold, that of the test
+        windows then describes them.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def find_failing_windows(
         instead=None if are_many or needs_bad else hardness[test],
     )
     is_bad = settled.select(hardness)
-    if are_many or needs_bad:
+    if needs_bad:
         _check_bad(is_bad[test], settled, hardness[test])
     features = _features(panel, every)
     release_memory()
@@ -388,7 +388,7 @@ def describe_heavy_windows(
     found = []
     for name, rolled in {"F": failing.forecasts, **forecasts}.items():
         losses = rolled.losses.get(loss.name)
-        if losses is None:
+        if losses is None or not losses.any():
             continue
         order = np.argsort(-losses)
         shares = np.cumsum(losses[order]) / losses.sum()

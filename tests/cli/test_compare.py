@@ -34,6 +34,9 @@ def files(tmp_path_factory):
     table[250:].to_csv(folder / "new.csv", index=False)
     scores = pd.DataFrame({"score": models["tree"].predict_proba(X[250:])[:, 1]})
     scores.to_csv(folder / "scores.csv", index=False)
+    numbered = table[250:].assign(id=range(250))
+    numbered[::-1].to_csv(folder / "ided.csv", index=False)
+    scores.assign(id=range(250)).to_csv(folder / "ided_scores.csv", index=False)
     return folder, table, models
 
 
@@ -66,6 +69,17 @@ def test_predictions_in_a_file(files, output_of):
     folder = files[0]
     more = ["--candidate", f"scored={folder / 'scores.csv'}", "--refits", "2"]
     assert output_of(command(folder, *more)).startswith("scored is better than F (")
+
+
+def test_an_order_that_one_file_alone_tells_is_refused(files, output_of, refused):
+    folder = files[0]
+    words = command(folder, "--refits", "0", "--candidate")
+    words[1] = str(folder / "ided.csv")
+    words[words.index("--baseline") + 1] = str(folder / "ided_scores.csv")
+    line = refused([*words, f"g={folder / 'scores.csv'}"])
+    assert "scores.csv has none, so it is not clear which row is which" in line
+    same = output_of([*words, f"g={folder / 'ided_scores.csv'}"], "--json")
+    assert json.loads(same)["contrasts"][0]["difference"] == 0
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,21 @@ def test_by_cross_validation_each_row_is_judged_by_models_that_have_not_seen_it(
     # a column of the table names the folds, and is no feature
     named = hs.compare(own, {"tree": other}, X.assign(fold=number), y, cv="fold")
     assert named.contrasts.equals(given.contrasts)
+    lettered = X.set_axis([f"row {k}" for k in range(300)])
+    labelled = pd.Series(number, index=lettered.index)
+    masks = [(number != k, number == k) for k in range(5)]
+    for rows, cv in ((X, masks), (lettered, labelled.sample(frac=1, random_state=0))):
+        again = hs.compare(own, {"tree": other}, rows, y.to_numpy(), cv=cv)
+        assert again.contrasts.equals(given.contrasts)
     with pytest.raises(HardsynthError, match="F is given as predictions, and cv=5"):
         hs.compare(own, {"tree": other}, X, y, cv=5)
+    with pytest.raises(HardsynthError, match="cv names no fold in 60 rows"):
+        hs.compare(own, {"tree": other}, X, y, cv=np.where(number, number, np.nan))
+    with pytest.raises(HardsynthError, match="cv cannot split the rows: ValueError"):
+        hs.compare(own, {"tree": other}, X, y, cv=GroupKFold(5))
+    # -1 is never tested, as for scikit-learn's PredefinedSplit
+    partly = hs.compare(own, {"tree": other}, X, y, cv=np.where(number, number, -1))
+    assert len(partly.rows) == 240
     held_out = hs.compare(own, {"tree": other}, X, y)
     by_rows = held_out.row("tree", "overall")
     by_folds = given.row("tree", "overall")
@@ -230,12 +243,26 @@ def test_losses_alone_are_judged_as_models_are():
         ((1.0, {"G": 1.0}), "loss_F"),
         ((np.ones((60, 2)), {"G": np.ones(60)}), "loss_F"),
         ((np.ones(60), {"G": -np.ones(60)}), "G is negative on 60 of 60 rows"),
+        ((np.ones(60), {"G": np.ones(60) + 1j}), "G holds what is no number"),
+        ((np.ones(60), {"G": pd.to_timedelta(np.ones(60))}), "G holds what is no"),
+        ((np.ones(60), {"G": pd.to_datetime(np.ones(60))}), "G holds what is no"),
     ],
 )
 def test_losses_that_are_none_are_refused(arguments, culprit):
     with pytest.raises(HardsynthError) as caught:
         hs.compare_losses(*arguments)
     assert culprit in str(caught.value)
+
+
+@pytest.mark.parametrize("n_groups", [2, 3])
+def test_fewer_groups_than_folds_are_compared(n_groups):
+    rng = np.random.default_rng(0)
+    right = rng.random(400) < 0.5
+    X = pd.DataFrame({"shop": np.arange(400) % n_groups, "words": rng.random(400)})
+    losses = pd.DataFrame({"G": 1.0 - (right | (rng.random(400) < 0.3))})
+    answer = hs.compare_losses(1.0 - right, losses, X, groups="shop")
+    change = losses["G"].mean() - (1.0 - right).mean()
+    assert answer.row("G", "overall")["difference"] == pytest.approx(change)
 
 
 def test_too_few_rows_to_divide_are_said_to_be_too_few():

@@ -254,6 +254,45 @@ def test_few_series_are_compared_over_time_or_refused():
     assert "too few to learn where F fails" in result.weighting
 
 
+class LastSeason:
+    """A forecaster as a user writes it: the seasonal naive one."""
+
+    def fit(self, past):
+        self.season = past[-12:]
+
+    def predict(self, horizon):
+        return self.season[:horizon]
+
+
+@pytest.mark.parametrize(("alpha", "n_bad"), [(1e9, 0), (1e-9, 36)])
+@pytest.mark.parametrize("given", [LastSeason, LastSeason()])
+def test_all_windows_are_compared_wherever_f_fails(alpha, n_bad, given):
+    result = compare_forecasts(
+        simulate_series(36, 60),
+        "seasonal_naive",
+        {"own": given, "drift": "drift"},
+        horizon=6,
+        alpha=alpha,
+        learning=1,
+        twins=0,
+        **COLUMNS,
+    )
+    assert result.rows["bad"].sum() == n_bad
+    assert result.row("own", "overall")["difference"] == pytest.approx(0)
+    assert result.table.loc["drift", "overall"] == "worse"
+    assert set(result.table["where_f_fails"]) == {"no claim"}
+
+
+def test_an_absurd_forecast_is_told_in_few_digits(failing):
+    absurd = failing.forecasts.mean.copy()
+    absurd[0, 0] = 1e300
+    rolled = score_forecasts([Forecasts(mean=absurd)], failing.tests)
+    text = answer_comparison(failing, {"absurd": rolled}, []).text()
+    assert "so large that its square is no number" in text
+    long = [word for word in text.split() if len(word) > 60 and word.strip("-")]
+    assert not long, long
+
+
 def single_series(origins):
     return compare_forecasts(
         simulate_series(1, 132),

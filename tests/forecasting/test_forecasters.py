@@ -261,6 +261,51 @@ def test_a_forecaster_may_take_what_is_known_beforehand():
     assert (ImportedForecaster("repeat", Repeat).forecast(asked).mean != 7).all()
 
 
+def quantiles_headed(head):
+    """Return the forecaster of a file with quantiles under the heads that ``head`` makes."""
+    levels = {head(level): [level] * HORIZON for level in LEVELS}
+    table = pd.DataFrame({"id": "s0", "when": TIMES, "mean": 0.5, **levels})
+    return forecasts_from_table(table, "mine", series="id", time="when")
+
+
+@pytest.mark.parametrize("head", [str, "{:.2f}".format, lambda level: f"{level}"[1:]])
+def test_levels_are_read_as_numbers(head):
+    asked = request(pasts(1))
+    assert (checked_forecasts(quantiles_headed(head), asked).quantiles == LEVELS).all()
+
+
+class Backwards(Repeat):
+    def predict(self, horizon):
+        return pd.Series(range(horizon))[::-1]
+
+
+class Imaginary(Repeat):
+    def predict(self, horizon):
+        return np.full(horizon, 1j)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: ImportedForecaster("mine", Backwards), "steps are not in order"),
+        (lambda: ImportedForecaster("mine", Imaginary), "no real numbers"),
+        (
+            lambda: quantiles_headed(lambda level: round(1 - level, 1)),
+            "a quantile at 0.9 below that at 0.1 in 3 of 3 steps",
+        ),
+    ],
+)
+def test_forecasts_in_another_form_are_refused(made, message):
+    with pytest.raises(ModelError, match=message):
+        checked_forecasts(made(), request(pasts(1)))
+
+
+def test_two_columns_of_point_forecasts_are_refused():
+    table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0, "prediction": 2.0})
+    with pytest.raises(ModelError, match="two columns of point forecasts, 'mean' and"):
+        forecasts_from_table(table, "mine", series="id", time="when")
+
+
 def test_a_forecast_that_is_no_number_is_named():
     table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": ["1", "2,5", "3"]})
     with pytest.raises(

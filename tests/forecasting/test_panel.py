@@ -29,6 +29,14 @@ def with_text_times(frame):
     return frame.assign(when=frame["when"].astype(str))
 
 
+#: What pandas turns into numbers of its own without a word.
+UNREADABLE = {
+    "dates": pd.to_datetime,
+    "durations": pd.to_timedelta,
+    "complex numbers": lambda y: y + 1j,
+}
+
+
 def broken(kind):
     """Return a table with one fault, and what its message must say."""
     frame = long_table()
@@ -42,7 +50,7 @@ def broken(kind):
         return frame, "series 's1', row 31 .*not a step of QS"
     if kind == "mixed":
         monthly = long_table(lengths=(20,), freq="MS").assign(id="m")
-        message = "series '.*this series has frequency .* others"
+        message = "series '.*this series has frequency .*, and not "
         return pd.concat([frame, monthly]), message
     if kind == "text":
         return frame.assign(y=["oops", *frame["y"][1:]]), "row 1: the target 'oops'"
@@ -58,6 +66,11 @@ def broken(kind):
         return frame.assign(when=range(len(frame))), "times are numbers"
     if kind == "decimal comma":
         return frame.assign(y="1,5"), "row 1: the target '1,5' .*--decimal ,"
+    if kind in UNREADABLE:
+        return frame.assign(y=UNREADABLE[kind](frame["y"])), "the target is of type"
+    if kind == "blanks":
+        halves = np.where(frame.index < 10, "s0 ", frame["id"])
+        return frame.assign(id=halves), "'s0' and 's0 ' differ by blanks alone"
     if kind == "no series":
         return frame.assign(id=[None, *frame["id"][1:]]), "row 1: no series"
     return frame.drop(columns="y"), "no column 'y', named by --target"
@@ -75,6 +88,8 @@ def broken(kind):
         "mistyped year",
         "numbers for times",
         "decimal comma",
+        "blanks",
+        *UNREADABLE,
         "no series",
         "no column",
     ],
@@ -92,6 +107,17 @@ def test_rows_may_stand_in_any_order():
         read_panel(shuffled, ROLES).values, read_panel(frame, ROLES).values, strict=True
     ):
         assert np.array_equal(got, wanted)
+
+
+def test_series_and_times_may_stand_in_the_index():
+    indexed = long_table().set_index(["id", "when"])
+    assert read_panel(indexed, ROLES).names == read_panel(long_table(), ROLES).names
+
+
+def test_what_is_known_beforehand_is_not_the_target():
+    frame = long_table().assign(later=lambda table: table["y"])
+    with pytest.raises(DataError, match="'later', named by --known, has the values"):
+        read_panel(frame, dataclasses.replace(ROLES, known=("later",)))
 
 
 def test_missing_values_leave_their_series_out_and_say_so():

@@ -7,6 +7,7 @@ about; their losses must be equal, or the form is refused in one line that names
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -61,6 +62,22 @@ class Sorted(Bare):
 def same(model=F, again=F, rows=X, y=Y):
     """F, the candidate that is F again, the rows, their targets."""
     return model, again, rows, y
+
+
+class Named(Bare):
+    """The same, with its classes named in the other order."""
+
+    classes_ = ("yes", "no")
+
+
+def several_targets():
+    both = np.column_stack([TEXT[OLD], TEXT[OLD]])
+    return RandomForestClassifier(5, random_state=0).fit(ALL[NUMBERS][OLD], both)
+
+
+def beside_truth(truth):
+    """Predictions as AMLB writes them, with targets beside them."""
+    return pd.DataFrame(P, columns=F.classes_, index=X.index).assign(truth=truth)
 
 
 def native_categories(is_given):
@@ -142,6 +159,7 @@ SAME = {
     ),
     "one probability a row": lambda: same(Bare(lambda p: p[:, 1])),
     "one column of probabilities": lambda: same(Bare(lambda p: p[:, [1]])),
+    "a sparse matrix": lambda: same(Sorted(sparse.csr_array)),
     "no classes_": lambda: same(Bare(lambda p: p)),
     "single precision": lambda: same(F, P.astype(np.float32)),
     "targets in another order": lambda: same(F, P, y=Y.sample(frac=1, random_state=0)),
@@ -154,6 +172,7 @@ SAME = {
     "a Series of a named class": lambda: same(
         F, pd.Series(P[:, 0], index=X.index, name="score:no")
     ),
+    "beside the truth": lambda: same(F, beside_truth(Y)),
     "columns in another order": lambda: same(F, P, ALL[["town", *NUMBERS[::-1]]][NEW]),
     "fitted on an array": lambda: same(
         RandomForestClassifier(10, random_state=0).fit(
@@ -179,6 +198,14 @@ SAME = {
         logistic(TEXT == "yes"),
         logistic(TEXT == "yes"),
         y=(Y == "yes").astype("boolean"),
+    ),
+    "numbers as texts of another form": lambda: same(
+        logistic((TEXT == "yes") * 1),
+        logistic(TEXT == "yes"),
+        y=Y.map({"no": "0.0", "yes": "1.0"}),
+    ),
+    "a masked target": lambda: same(
+        F, P, y=np.ma.masked_array(Y.to_numpy(dtype=object), np.arange(len(Y)) % 5 == 0)
     ),
     "rows without a target": lambda: same(F, P, y=Y.where(np.arange(len(Y)) % 5 > 0)),
     "a model that reads the index": lambda: same(
@@ -221,6 +248,20 @@ REFUSED = {
     "classes in an unknown order": (
         {"F": Bare(lambda p: p[:, ::-1])},
         "F does not name its classes",
+    ),
+    "classes named in another order": (
+        {"F": Named(lambda p: p)},
+        "the probabilities of F contradict its predict",
+    ),
+    "complex numbers": ({"candidates": {"g": P + 1j}}, "g are not numbers"),
+    "masked predictions": (
+        {"candidates": {"g": np.ma.masked_array(P, mask=P > 0.9)}},
+        "g predicts no finite number",
+    ),
+    "several targets": ({"F": several_targets()}, "answers 2 outputs for each"),
+    "the truth of other rows": (
+        {"candidates": {"g": beside_truth(Y.to_numpy()[::-1])}},
+        "'truth' of g differs from the target in",
     ),
     "codes for labels": (
         {"F": Bare(lambda p: p, lambda rows: np.arange(len(rows)) % 2)},

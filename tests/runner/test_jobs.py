@@ -420,6 +420,30 @@ def test_columns_that_one_file_lacks_are_empty(suite, out, tmp_path):
     assert set(table["framework"]) == {"flaml"}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id;task;framework;fold;result\nx;iris;flaml;0;1\n", "no column 'task'"),
+        ("id,task,framework,fold\nx,iris,flaml,0\n", "no column 'result'"),
+        ("task,framework,fold,result\niris,flaml,first,1\n", "line 2 has no number"),
+    ],
+)
+def test_a_file_of_scores_that_cannot_be_read_is_named(suite, out, text, message):
+    """Beside it all other runs were said not to have been run."""
+    write_run(out, [row("iris", 1)], stamp="20250302T100000")
+    run = write_run(out, [row("iris", 0)])
+    (run / "scores" / "results.csv").write_text(text)
+    with pytest.raises(RunError, match=message):
+        read_jobs(suite, out)
+
+
+def test_folds_may_be_written_as_floats(suite, out):
+    run = write_run(out, [row("iris", 1)])
+    scores = run / "scores" / "results.csv"
+    pd.read_csv(scores).astype({"fold": float}).to_csv(scores, index=False)
+    assert read_jobs(suite, out).table["fold"].dropna().isin([0, 1, 2]).all()
+
+
 def test_no_results(suite, out):
     with pytest.raises(RunError, match="holds no AMLB results"):
         read_jobs(suite, out)
