@@ -24,7 +24,8 @@ from amlb_ext.making.made_windows import MadeWindows
 from amlb_ext.pipeline.made_files import describe_made, plan_made_tasks, write_made
 from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.layout import Layout, amlb_name, is_fresh, safe_names
-from amlb_ext.suite.manifest import held_in, write_manifest
+from amlb_ext.suite.manifest import held_in
+from amlb_ext.suite.repeatable import write_with_order
 from amlb_ext.suite.series_manifest import (
     FEV_FOLDER,
     GA,
@@ -163,10 +164,9 @@ def write_suite(
         files |= write_shared_files(
             suite, frameworks=_frameworks(), constraints=packaged_constraints()
         )
-        suite = ForecastSuite(layout, replace(manifest, files=files))
-        write_manifest(suite.manifest, layout.manifest)
+        manifest = write_with_order(replace(manifest, files=files), layout)
         layout.started.unlink()
-    return suite
+    return ForecastSuite(layout, manifest)
 
 
 def _manifest(
@@ -205,6 +205,7 @@ def _check_known(parts: Sequence[SuitePart]) -> None:
 def _remove_earlier(layout: Layout) -> None:
     """Remove what a suite of other tables left; the manifest first, so that it is none."""
     layout.manifest.unlink(missing_ok=True)
+    layout.order.unlink(missing_ok=True)
     for folder in (layout.root / "data", layout.root / FEV_FOLDER):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(layout.own / "tables", ignore_errors=True)

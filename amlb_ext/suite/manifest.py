@@ -561,9 +561,13 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 
 
 def held_in(layout: Layout) -> str:
-    """Return what a folder holds by its manifest, whole or not; empty where it does not say."""
-    try:
-        entry = json.loads(layout.manifest.read_text(encoding="utf-8"))
-        return str(entry["holds"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
+    """Return what a folder holds by its manifest, whole or not, or by the order beside it.
+
+    Empty where neither says it.
+    """
+    for path in (layout.manifest, layout.order):
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["holds"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return ""

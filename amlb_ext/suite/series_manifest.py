@@ -20,8 +20,9 @@ from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.manifest import BenchmarkTask, Manifest, Place
+from amlb_ext.suite.manifest import BenchmarkTask, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
+from amlb_ext.suite.repeatable import RepeatableManifest
 
 #: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
@@ -220,22 +221,18 @@ class TableEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesManifest(Manifest):
+class SeriesManifest(RepeatableManifest):
     """The manifest of a suite of tables of series, of which there is one at least.
 
     Attributes
     ----------
     tables : tuple of TableEntry
-    order : dict
-        What the command asked for, without local folders, see
-        :class:`amlb_ext.pipeline.generate_series.SeriesOrder`; empty where none made the suite.
     """
 
     holds = "series"
     names_its_folder = True
 
     tables: tuple[TableEntry, ...]
-    order: dict[str, Any] = field(default_factory=dict)
 
     @property
     def listed(self) -> list[ForecastTask]:
@@ -249,9 +246,9 @@ class SeriesManifest(Manifest):
 
     @property
     def own_files(self) -> set[str]:
-        """The long tables, the series with F's forecasts, and fev's files."""
+        """The long tables, the series with F's forecasts, fev's files, and the order."""
         layout = Layout(Path())
-        files = {task.path for task in self.listed}
+        files = self.order_files | {task.path for task in self.listed}
         for table in self.tables:
             files.update(task.fev_path for task in table.main_tasks)
             beside = [SERIES, WINDOWS]
