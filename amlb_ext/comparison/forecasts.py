@@ -51,6 +51,7 @@ from amlb_ext.units.failing_windows import (
 from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import RolledForecasts, roll_forecaster
+from amlb_ext.units.window_rules import window_rule_text
 
 #: Windows on which F is worst that an answer holds.
 MOST_WORST = 10
@@ -282,7 +283,7 @@ def judge_windows(
         ),
         is_bad=failing.is_bad,
         risk=failing.weighting.weights,
-        rule=failing.rule.text,
+        rule=window_rule_text(failing.rule),
         no_claim=failing.weighting.reason,
         overlap=failing.overlap,
     )

@@ -41,7 +41,7 @@ from amlb_ext.units.failing_windows import (
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import roll_forecaster
 from amlb_ext.units.stored_windows import ForecastSuite
-from amlb_ext.units.window_rules import check_rule
+from amlb_ext.units.window_rules import check_rule, window_rule_text
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.window_certificate import certify_windows
 
@@ -237,7 +237,7 @@ def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
     bad = failing.is_bad
     return [
         f"F fails on {int(bad.sum())} of {len(bad)} windows "
-        f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
+        f"({format_percent(float(bad.mean()))}) · {window_rule_text(failing.rule)}",
         # whether that foresees anything is for the certificate to say
         failing.weighting.reason
         or f"windows have weights, P(F fails | {WINDOW.given})",

@@ -36,10 +36,7 @@ from amlb_ext.suite.series_manifest import (
     TIME,
     WINDOWS,
     ForecastTask,
-    LeftOutEntry,
-    OriginsEntry,
     PanelEntry,
-    RuleEntry,
     SeriesManifest,
     TableEntry,
 )
@@ -294,8 +291,7 @@ def _table_entry(
 ) -> TableEntry:
     """Return a table's part of the manifest."""
     failing = part.failing
-    panel, origins = failing.panel, failing.origins
-    rule = failing.rule
+    panel = failing.panel
     return TableEntry(
         name=name,
         folder=folder,
@@ -307,18 +303,10 @@ def _table_entry(
             season=panel.season,
             known=tuple(panel.known),
         ),
-        origins=OriginsEntry(
-            test=tuple(origins.test),
-            learning=tuple(origins.learning),
-            step=origins.step,
-            last_seen=tuple(panel.time_text(cutoff) for cutoff in origins.test),
-        ),
-        rule=RuleEntry(rule=rule.rule, alpha=rule.alpha, reason=rule.reason),
+        origins=failing.origins,
+        rule=failing.rule,
         weighting=failing.weighting.reason,
-        left_out=tuple(
-            LeftOutEntry(series=left.series, reason=left.reason)
-            for left in failing.left_out
-        ),
+        left_out=failing.left_out,
         notes=tuple(panel.notes),
         tasks=tuple(tasks),
         made=describe_made(part.made, panel),

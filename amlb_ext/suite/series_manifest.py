@@ -18,6 +18,7 @@ from pydantic import Field
 
 from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.frequency import parse_frequency
+from amlb_ext.core.windows import LeftOut, Origins, WindowRule
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, amlb_name
 from amlb_ext.suite.manifest import BenchmarkTask, Place
@@ -129,36 +130,6 @@ class PanelEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginsEntry:
-    """Positions of the last values seen at the ``test`` and the ``learning`` origins.
-
-    ``last_seen`` says in words what the test origins see last.
-    """
-
-    test: tuple[Count, ...]
-    learning: tuple[Count, ...]
-    step: Count
-    last_seen: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RuleEntry:
-    """The rule by which windows are bad, its threshold, and where that comes from."""
-
-    rule: str
-    alpha: float
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOutEntry:
-    """A series that takes part in nothing, and why."""
-
-    series: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class TableEntry:
     """A table of series.
 
@@ -169,11 +140,11 @@ class TableEntry:
     folder : str
         Of its Parquet files, below the folder that AMLB does not look at; ``.`` is that folder.
     panel : PanelEntry
-    origins : OriginsEntry
-    rule : RuleEntry
+    origins : Origins
+    rule : WindowRule
     weighting : str
         Why failures are not foreseen; empty where they are.
-    left_out : tuple of LeftOutEntry
+    left_out : tuple of LeftOut
     notes : tuple of str
     tasks : tuple of ForecastTask
     made : dict
@@ -185,19 +156,18 @@ class TableEntry:
     name: PlainName
     folder: InnerPath | Literal["."]
     panel: PanelEntry
-    origins: OriginsEntry
-    rule: RuleEntry
+    origins: Origins
+    rule: WindowRule
     weighting: str
-    left_out: tuple[LeftOutEntry, ...]
+    left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     tasks: tuple[ForecastTask, ...]
     made: dict[str, Any] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        last = max([*self.origins.test, *self.origins.learning], default=-1)
-        if not self.origins.test or last + self.panel.horizon >= self.panel.steps:
-            raise ValueError("origins: there are none, or none of this calendar")
+        if max(self.origins.all) + self.panel.horizon >= self.panel.steps:
+            raise ValueError("origins: they are none of this calendar")
         if any(task.origin >= len(self.origins.test) for task in self.tasks):
             raise ValueError("tasks: one is of an origin that the table does not have")
 
