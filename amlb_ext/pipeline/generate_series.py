@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.checked_call import check_refits
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
@@ -282,8 +283,7 @@ def generate_forecasts(
     check_folder(Layout(out), request.force)
     if request.copies < 0:
         raise ConfigError(f"{request.copies} copies of each window", "give 0 or more")
-    if request.twins == 1 or request.twins < 0:
-        raise ConfigError(f"{request.twins} twins", "give 2 or more, or 0 for none")
+    check_refits(request.twins, "twins")
     # what is wrong for all tasks is told once
     check_rule(request.rule, request.alpha)
     parts, entries = [], {}
