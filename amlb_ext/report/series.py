@@ -68,8 +68,7 @@ from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
 from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable
-from amlb_ext.validity import Certificate
-from amlb_ext.validity.window_certificate import read_certificates
+from amlb_ext.validity import Certificate, read_certificates
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6

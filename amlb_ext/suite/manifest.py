@@ -182,6 +182,8 @@ class Manifest(ABC):
     #: Whether definitions name the folder of the suite. They have no checksum then, and are made
     #: anew where the suite was moved.
     names_its_folder: ClassVar[bool] = False
+    #: Why F is not fitted again for a report, in words; empty where it can be.
+    no_refits: ClassVar[str] = ""
     #: Packaged integrations that the suite has, whichever frameworks it names.
     integrations: ClassVar[tuple[str, ...]] = ()
 
@@ -219,6 +221,16 @@ class Manifest(ABC):
     def baseline(self) -> str:
         """The class of F, where the suite names one of the user's own; else nothing."""
         return ""
+
+    @property
+    def baselines(self) -> list[str]:
+        """What F is called, as it was typed, once for each F; empty where there is none."""
+        return []
+
+    @property
+    def certified(self) -> list[str]:
+        """The names of what has a certificate, or may be given one."""
+        return []
 
     @property
     def command(self) -> str:
@@ -495,6 +507,16 @@ class TableManifest(Manifest):
         for task in self.amlb_tasks.values():
             files.update(task.data_files, task.provenance)
         return files
+
+    @property
+    def baselines(self) -> list[str]:
+        """What F is called."""
+        return [self.config["baseline"]["model"]]
+
+    @property
+    def certified(self) -> list[str]:
+        """The tasks."""
+        return list(self.tasks)
 
     @property
     def baseline(self) -> str:

@@ -201,6 +201,7 @@ class SeriesManifest(RepeatableManifest):
 
     holds = "series"
     names_its_folder = True
+    no_refits = "a suite of series, which keeps what F loses when it is fitted again"
 
     tables: tuple[TableEntry, ...]
 
@@ -228,16 +229,35 @@ class SeriesManifest(RepeatableManifest):
                 files.add(layout.relative(table.folder_in(layout) / name))
         return files
 
+    @property
+    def baselines(self) -> list[str]:
+        """What the F of each table is called; a suite made in Python says it of itself."""
+        named = [
+            table.about.get("settings", {}).get("baseline", table.about.get("baseline"))
+            for table in self.tables
+        ]
+        return list(dict.fromkeys(map(str, named)))
+
+    @property
+    def certified(self) -> list[str]:
+        """The windows of one kind of a table, where their certificate was written."""
+        certificates = self._certificates()
+        return [name for path, name in certificates.items() if path in self.files]
+
     def may_list(self) -> Callable[[str], bool]:
         """Return whether a path is that of a certificate, of a table's windows of one kind."""
+        return self._certificates().__contains__
+
+    def _certificates(self) -> dict[str, str]:
+        """Return what may have a certificate, by the path of that."""
         layout = Layout(Path())
-        certificates = set()
+        certificates = {}
         for table in self.tables:
             # the origins of a table are certified together, and are tasks of their own
-            for kind in {task.kind for task in table.tasks}:
-                path = layout.task_certificate(amlb_name(table.name, kind))
-                certificates.add(layout.relative(path))
-        return certificates.__contains__
+            for kind in dict.fromkeys(task.kind for task in table.tasks):
+                name = amlb_name(table.name, kind)
+                certificates[layout.task_certificate(name).as_posix()] = name
+        return certificates
 
     def more_texts(self, root: Path) -> dict[str, str]:
         """Return fev's definition.

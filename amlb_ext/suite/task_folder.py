@@ -108,6 +108,7 @@ class TaskFolder(RepeatableManifest):
     """
 
     holds = "weird tasks"
+    no_refits = "a folder of tasks, which has no F"
 
     literal: bool
     salt: str
