@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.files import remove_file, sha256_file, write_text
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.manifest import Manifest, write_manifest
 from amlb_ext.suite.read_record import InnerPath, record_from_json
@@ -106,5 +106,8 @@ def write_with_order(manifest: SomeRepeatable, layout: Layout) -> SomeRepeatable
         digest = write_text(layout.order, sealed_text(vars(StoredOrder.of(manifest))))
         files = {**manifest.files, layout.relative(layout.order): digest}
         manifest = replace(manifest, files=files)
+    else:
+        # that of a command which wrote here before
+        remove_file(layout.order)
     write_manifest(manifest, layout.manifest)
     return manifest
