@@ -49,6 +49,7 @@ HEAVY = {
         "report/ranks",
         "swap/plot",
         "report/still",
+        "report/series",
         "estimate/plot",
         "comparison/page",
         "comparison/result",

@@ -71,13 +71,13 @@ def tasks(
     $ hardsynth tasks weird -o weird
     """
     from amlb_ext.pipeline.weird import (
+        WeirdOrder,
         WeirdRequest,
         add_coders,
         weird_frameworks,
         write_weird_tasks,
     )
     from amlb_ext.suite.task_folder import folder_summary
-    from amlb_ext.tasks import select_tasks, with_data_files
 
     params = _read_coder_params(coder_params or (), model)
     if collection == "coders":
@@ -96,9 +96,7 @@ def tasks(
     if licence and not data:
         raise ConfigError("--licence is that of --data", "leave it out")
     pairs = split_pairs(data or (), "--data", "TASK=FILE", "chess_winners=games.pgn")
-    files = {name: Path(file).expanduser() for name, file in pairs.items()}
     request = WeirdRequest(
-        tasks=select_tasks(with_data_files(files, licence=licence), task),
         folds=folds,
         seed=seed,
         literal=literal,
@@ -106,14 +104,16 @@ def tasks(
         models=tuple(model),
         coder_params=params,
     )
-    folder = write_weird_tasks(out, request)
+    order = WeirdOrder(tasks=tuple(task), data=pairs, licence=licence, request=request)
+    found = order.find_tasks()
+    folder = write_weird_tasks(out, found, request, order)
 
     def text() -> str:
         lines = [folder_summary(folder, str(out))]
         for name in weird_frameworks(request.models):
             if name.startswith("LLMCoder_"):
                 lines.append(f"  coder:   FRAMEWORK is {name}")
-        lines += [f"note: {written.note}" for written in request.tasks if written.note]
+        lines += [f"note: {written.note}" for written in found if written.note]
         return "\n".join(lines)
 
     entries = {task.name: task.origin for task in folder.tasks}

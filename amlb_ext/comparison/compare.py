@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.comparison import models
-from amlb_ext.comparison.failures import compare_on_slices
+from amlb_ext.comparison.answer import answer_units
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.comparison.out_of_fold import (
     Folds,
@@ -19,7 +19,6 @@ from amlb_ext.comparison.out_of_fold import (
     read_fold_column,
     read_folds,
 )
-from amlb_ext.comparison.place import describe_place
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import (
     CountOrNone,
@@ -27,6 +26,7 @@ from amlb_ext.core.checked_call import (
     Pair,
     Seed,
     check_candidates,
+    check_refits,
     checked_call,
 )
 from amlb_ext.core.config import HardnessConfig
@@ -44,10 +44,9 @@ from amlb_ext.models.columns import Align, check_align, columns_of_model
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import check_kind
 from amlb_ext.stats.claims import REGION
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.swap.segments import read_segments
-from amlb_ext.units.judged import answer
 from amlb_ext.units.labelled import (
     LabelledRows,
     read_labelled_rows,
@@ -321,7 +320,6 @@ def compare_labelled(
     chosen = models.choose_loss(rows, first, loss)
     sides = {name: _side(rows, chosen, each) for name, each in answers.items()}
     f, side_f = first["F"], sides.pop("F")
-    losses = pd.DataFrame({name: side.losses for name, side in sides.items()})
     judged = judge_rows(
         rows, f, side_f.losses, config, loss=chosen, seed=seed, level=level
     )
@@ -356,9 +354,14 @@ def compare_labelled(
     fits = None
     if claim == "recipes" and folds is None:
         fits = {model.name: _losses_of_fits(again.fits(model)) for model in others}
-    contrasts = answer(judged, losses, fits=fits)
-    notes += _mean_of_refits(contrasts, judged.verb)
-    swap = judge_swaps(
+    given = rows.table.frame.iloc[rows.task.row_ids]
+    losses = {name: side.losses for name, side in sides.items()}
+    by_row = pd.DataFrame(
+        {**judged.by_row(), "F": side_f.losses, **losses}, index=given.index
+    )
+    hardest = np.argsort(-side_f.losses, kind="stable")[:MOST_WORST]
+    worst, target = given.iloc[hardest], str(rows.task.target_name)
+    result = answer_units(
         SwapRows(
             judged=judged,
             table=rows.task.features,
@@ -367,34 +370,18 @@ def compare_labelled(
             loss=chosen,
         ),
         sides,
+        columns=() if chosen.is_of_pairs else rows.task.columns,
+        fits=fits,
         segments=[segment.take(rows.task.row_ids) for segment in named],
         seed=seed,
-    ).with_models({"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given)
-    given = rows.table.frame.iloc[rows.task.row_ids]
-    by_row = losses.set_axis(given.index).assign(**judged.by_row(), F=side_f.losses)
-    hardest = np.argsort(-side_f.losses, kind="stable")[:MOST_WORST]
-    worst, target = given.iloc[hardest], str(rows.task.target_name)
-    slices = pd.DataFrame()
-    if not chosen.is_of_pairs:
-        slices = compare_on_slices(
-            rows.task.features, rows.task.columns, judged, losses, seed=seed
-        )
-    return ModelComparison.of(
-        judged,
-        contrasts,
-        loss_name=chosen.text(str(rows.task.target_name)),
-        slices=slices,
-        swap=swap,
-        seed=seed,
-        notes=tuple(dict.fromkeys(notes)),
+        loss_name=chosen.text(target),
         about={
             "F": baseline.description,
             "table": f"{len(rows)} rows, {rows.task.features.shape[1]} columns",
             **(about or {}),
             "made": f"{date.today().isoformat()} by hardsynth {__version__}",
         },
-        rows=by_row[[*judged.by_row(), "F", *losses.columns]],
-        place=describe_place(judged, rows.task.features),
+        rows=by_row,
         claim="models" if fits is None and folds is None else "recipes",
         worst=worst.assign(
             **{
@@ -403,6 +390,11 @@ def compare_labelled(
             }
         ),
     )
+    notes += _mean_of_refits(result.contrasts, judged.verb)
+    swap = result.swap.with_models(
+        {"F": F, **candidates}, rows.task.features, rows.labels, rows.y_given
+    )
+    return replace(result, swap=swap, notes=tuple(dict.fromkeys(notes)))
 
 
 def _answers(
@@ -470,18 +462,6 @@ def _class_order_notes(
         f"F has its classes in the order {', '.join(map(str, baseline.classes or ()))}; the "
         f"probabilities of {', '.join(bare)} are read in sorted order, {order}"
     ]
-
-
-def check_refits(refits: int) -> None:
-    """Raise where one re-fit is asked for, which shows no scatter.
-
-    Raises
-    ------
-    ConfigError
-        It is 1.
-    """
-    if refits == 1:
-        raise ConfigError(f"refits = {refits}", "give 2 or more, or 0 for none")
 
 
 def _check_settings(

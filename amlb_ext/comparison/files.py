@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from amlb_ext.comparison.compare import Claim, check_refits, compare_labelled
+from amlb_ext.comparison.compare import Claim, compare_labelled
 from amlb_ext.comparison.out_of_fold import read_fold_column
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.core.checked_call import Level, Seed, checked_call
+from amlb_ext.core.checked_call import Level, Seed, check_refits, checked_call
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import (
     ConfigError,

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.failures import compare_on_slices
-from amlb_ext.comparison.place import describe_place
+from amlb_ext.comparison.answer import answer_units
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.comparison.window_pictures import draw_worst_windows
 from amlb_ext.core.checked_call import (
@@ -21,6 +20,7 @@ from amlb_ext.core.checked_call import (
     Seed,
     Text,
     check_candidates,
+    check_refits,
     checked_call,
 )
 from amlb_ext.core.display import format_decimals, format_percent
@@ -44,7 +44,7 @@ from amlb_ext.stats.window_losses import (
     WindowLoss,
     read_window_loss,
 )
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.failing_windows import (
     FailingWindows,
@@ -53,9 +53,10 @@ from amlb_ext.units.failing_windows import (
     describe_zeros,
     find_failing_windows,
 )
-from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged, answer
+from amlb_ext.units.judged import FEWEST_CLUSTERS, Judged
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import RolledForecasts, roll_forecaster
+from amlb_ext.units.window_rules import window_rule_text
 
 #: Windows on which F is worst that an answer holds.
 MOST_WORST = 10
@@ -292,7 +293,7 @@ def judge_windows(
         ),
         is_bad=failing.is_bad,
         risk=failing.weighting.weights,
-        rule=failing.rule.text,
+        rule=window_rule_text(failing.rule),
         no_claim=failing.weighting.reason,
         overlap=failing.overlap,
     )
@@ -324,35 +325,23 @@ def answer_comparison(
         Too few series and origins, or a forecaster without quantiles where a loss of them is
         compared.
     """
-    losses = pd.DataFrame(
-        {name: known_loss(forecasts, name, loss) for name, forecasts in rolled.items()}
-    )
+    sides = {
+        name: Side(losses=known_loss(forecasts, name, loss))
+        for name, forecasts in rolled.items()
+    }
     judged = judge_windows(failing, twins, loss=loss, level=level)
     known = failing.known_beforehand()
     everyone = {"F": failing.forecasts, **rolled}
     windows = windows_with_losses(failing, everyone, loss.name)
-    swap = judge_swaps(
+    return answer_units(
         SwapRows.of_losses(judged, known, no_refits="give twins"),
-        {name: Side(losses=losses[name].to_numpy()) for name in losses},
+        sides,
+        columns=[Column(name, "numeric") for name in known],
         segments=read_segments(segments, pd.concat([failing.table(), known], axis=1)),
         seed=seed,
-    )
-    return ModelComparison.of(
-        judged,
-        answer(judged, losses),
         loss_name=loss.text,
-        slices=compare_on_slices(
-            known,
-            [Column(name, "numeric") for name in known],
-            judged,
-            losses,
-            seed=seed,
-        ),
-        swap=swap,
-        seed=seed,
         notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,
-        place=describe_place(judged, known),
         worst=windows.nlargest(MOST_WORST, "hardness"),
         scores=_scores(failing, everyone, loss.name),
         draw_worst=partial(draw_worst_windows, failing, dict(rolled)),
@@ -373,8 +362,7 @@ def windows_with_losses(
 
 def _check_settings(candidates: Any, twins: int) -> None:
     check_candidates(candidates, '{"ets": "ets"}')
-    if twins == 1:
-        raise ConfigError(f"{twins} twins", "give 2 or more, or 0 for none")
+    check_refits(twins, "twins")
 
 
 def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.comparison.place import describe_place
+from amlb_ext.comparison.answer import answer_units
 from amlb_ext.comparison.result import ModelComparison
 from amlb_ext.core.checked_call import Level, Seed, check_candidates, checked_call
 from amlb_ext.core.errors import DataError
@@ -17,9 +17,9 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.stats.contrasts import ComparedUnits
-from amlb_ext.swap.answer import Side, SwapRows, judge_swaps
+from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.swap.segments import read_segments
-from amlb_ext.units.judged import Judged, answer
+from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LEAST_ROWS, read_labelled_rows, read_row_order
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rows import weigh_rows
@@ -140,19 +140,13 @@ def compare_losses(
     sides = {name: Side(losses=values) for name, values in by_model.items()}
     frame = pd.DataFrame(by_model, index=table.frame.index)
     by_row = frame.assign(F=loss_f, **judged.by_row())
-    return ModelComparison.of(
-        judged,
-        answer(judged, pd.DataFrame(by_model)),
-        loss_name="the losses given",
-        swap=judge_swaps(
-            SwapRows.of_losses(judged, known),
-            sides,
-            segments=named,
-            seed=seed,
-        ),
+    return answer_units(
+        SwapRows.of_losses(judged, known),
+        sides,
+        segments=named,
         seed=seed,
+        loss_name="the losses given",
         notes=notes,
-        place=describe_place(judged, known),
         rows=by_row[[*judged.by_row(), "F", *by_model]],
     )
 

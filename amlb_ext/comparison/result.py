@@ -34,7 +34,6 @@ from amlb_ext.stats.window_losses import WINDOW_LOSSES
 from amlb_ext.swap.answer import FEWEST_ROWS, Swap, SwapAnswer
 from amlb_ext.swap.remedy import Remedy
 from amlb_ext.swap.segments import rows_for, unjudged_text
-from amlb_ext.units.judged import Judged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,37 +134,6 @@ class ModelComparison:
     swap: SwapAnswer = field(default_factory=SwapAnswer)
     place: Place | None = None
     claim: str = "models"
-
-    @classmethod
-    def of(
-        cls, judged: Judged, contrasts: pd.DataFrame, *, loss_name: str, **more: Any
-    ) -> ModelComparison:
-        """Return what is known of judged units, and what their answer is.
-
-        Parameters
-        ----------
-        judged : Judged
-        contrasts : DataFrame
-            See :func:`amlb_ext.units.judged.answer`.
-        loss_name : str
-        **more
-            Further attributes.
-        """
-        units = judged.compared
-        return cls(
-            contrasts=contrasts.rename(columns={"candidate": "model"}),
-            loss_name=loss_name,
-            n_rows=len(judged.is_bad),
-            n_bad=int(judged.is_bad.sum()),
-            rule=judged.rule,
-            verb=judged.verb,
-            weighting=judged.weighting,
-            level=units.level,
-            refits=0 if units.refits is None else units.refits.shape[1],
-            capping=units.cap.sentence(units.span),
-            unit=judged.unit,
-            **more,
-        )
 
     @property
     def harm(self) -> dict[str, Swap]:

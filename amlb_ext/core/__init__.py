@@ -2,6 +2,7 @@
 
 =================  =========================================================================
 ``task``           the data model: Task, Column, Fold
+``windows``        origins, the rule and series left out, as used and as kept
 ``unit``           what is predicted, and what an evaluation counts
 ``tables``         from any table to a task; with ``numbers``
 ``frames``         tables of any kind as data frames, missing values, equal rows

@@ -155,6 +155,23 @@ of the results (give it another name)
         check_candidate_name(name)
 
 
+def check_refits(count: int, name: str = "refits") -> None:
+    """Raise where one re-fit, or twin, is asked for, which shows no scatter; or less than none.
+
+    Parameters
+    ----------
+    count : int
+    name : str
+        Of the argument.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if count == 1 or count < 0:
+        raise ConfigError(f"{name} = {count}", "give 2 or more, or 0 for none")
+
+
 def check_candidate_name(name: Any) -> None:
     """Refuse a name that is no text or empty, and those of columns and controls.
 

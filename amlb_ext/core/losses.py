@@ -466,19 +466,18 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
     The function is given the targets of all rows as the user gave them, and the predictions:
     numbers, or probabilities of shape ``(n, C)``, columns in the order of the sorted labels.
     """
-    name = getattr(function, "__name__", type(function).__name__)
+    name = function_name(function)
 
     def of_rows(rows: Predicted) -> np.ndarray:
         given = rows.y if rows.given is None else rows.given
-        try:
-            return np.asarray(function(given, rows.f))
-        except Exception as error:
-            shape = rows.f.shape
-            raise DataError(
-                f"the loss {name} raises {type(error).__name__}: {shorten_text(error, 160)}",
-                f"it is given the targets, shape ({len(given)},), and the predictions, shape "
-                f"{shape}" + (", probabilities" if len(shape) > 1 else ""),
-            ) from error
+        shape = rows.f.shape
+        return ask_own_loss(
+            function,
+            given,
+            rows.f,
+            f"the targets, shape ({len(given)},), and the predictions, shape {shape}"
+            + (", probabilities" if len(shape) > 1 else ""),
+        )
 
     return Loss(
         name=name,
@@ -487,6 +486,40 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
         basis="anything",
         of_rows=of_rows,
     )
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return what a function, or an object that is called like one, is called."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def ask_own_loss(
+    function: Callable[..., Any], y: np.ndarray, said: Any, given: str
+) -> np.ndarray:
+    """Return what a user's own loss returns for the units, unchecked.
+
+    Parameters
+    ----------
+    function : callable
+    y : ndarray
+        What is true.
+    said : object
+        What is predicted, or forecast.
+    given : str
+        Both in words, for the error.
+
+    Raises
+    ------
+    DataError
+        The function raises.
+    """
+    try:
+        return np.asarray(function(y, said))
+    except Exception as error:
+        raise DataError(
+            f"the loss {function_name(function)} raises {type(error).__name__}: {shorten_text(error, 160)}",
+            f"it is given {given}",
+        ) from error
 
 
 def read_cost_matrix(given: Any, labels: Sequence[Any]) -> np.ndarray:

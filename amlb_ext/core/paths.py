@@ -17,8 +17,9 @@ from amlb_ext.core.errors import ModelError, SourceError, SuiteError
 
 #: The folder of a suite that AMLB does not look at.
 OWN_FOLDER = "hardsynth"
-#: Files in it, one of which every suite has: the request is written first, and the manifest last.
-_SUITE_RECORDS = ("manifest.json", "request.json")
+#: Files in it, one of which every suite has: the request or the order is written first, and the
+#: manifest last.
+_SUITE_RECORDS = ("manifest.json", "request.json", "order.json")
 #: Endings of the tables that are read.
 TABLE_ENDINGS = (
     ".csv",

@@ -12,8 +12,6 @@ from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_sett
 from amlb_ext.report.suites import build_suite_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.suite import open_suite
-from amlb_ext.suite.manifest import TableManifest
-from amlb_ext.suite.series_manifest import SeriesManifest
 
 #: How often F is fitted again in each fold, as in ``hardsynth compare``.
 REFITS = 5
@@ -81,13 +79,18 @@ def check_suite(
             "add --results OUT or --predictions NAME=FILE",
         )
     check_settings(need, where, margin)
-    suites_own = _baselines(suite)
+    manifest = open_suite(suite).manifest
+    suites_own = manifest.baselines
+    if not suites_own:
+        raise ConfigError(
+            f"{suite} is a folder of tasks, which has no F to hold a candidate against",
+            f"hardsynth report {shlex.quote(str(suite))} compares frameworks on it",
+        )
     if baseline is not None and baseline not in suites_own:
         raise ConfigError(
             f"--baseline {baseline}: the suite has its own F, {', '.join(suites_own)}",
             "leave --baseline out",
         )
-    keeps_refits = isinstance(open_suite(suite).manifest, SeriesManifest)
     built = build_suite_report(
         suite,
         results,
@@ -97,7 +100,7 @@ def check_suite(
         workers=workers,
         level=level,
         swaps=bool(segments) or no_harm or max_flips is not None,
-        refits=refits if no_harm and not keeps_refits else 0,
+        refits=refits if no_harm and not manifest.no_refits else 0,
         charts=False,
         quiet=quiet,
     )
@@ -115,21 +118,3 @@ def check_suite(
         swaps={task.name: task.swap for task in built.report.tasks},
     )
     return result, (*built.report.commands, *built.report.needed)
-
-
-def _baselines(suite: Path) -> list[str]:
-    """Return what the F of each table of a suite is called."""
-    manifest = open_suite(suite).manifest
-    if isinstance(manifest, TableManifest):
-        return [manifest.config["baseline"]["model"]]
-    if isinstance(manifest, SeriesManifest):
-        # as it was typed, or what a suite made in Python says of it
-        named = [
-            table.about.get("settings", {}).get("baseline", table.about.get("baseline"))
-            for table in manifest.tables
-        ]
-        return list(dict.fromkeys(map(str, named)))
-    raise ConfigError(
-        f"{suite} is a folder of tasks, which has no F to hold a candidate against",
-        f"hardsynth report {shlex.quote(str(suite))} compares frameworks on it",
-    )

@@ -16,6 +16,7 @@ import numpy as np
 from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
+from amlb_ext.core.windows import WindowRule
 from amlb_ext.models.forecasters import (
     LEVELS,
     AskPasts,
@@ -28,7 +29,7 @@ from amlb_ext.stats.window_losses import (
     scaled_quantile_losses,
     seasonal_scale,
 )
-from amlb_ext.units.window_rules import WindowRule, reducible_hardness
+from amlb_ext.units.window_rules import reducible_hardness
 
 #: Methods of one series in T, and the model that learns from others.
 _LOCAL, _GLOBAL = ("theta", "ets"), "ridge"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from amlb_ext.core.checked_call import check_refits
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import format_percent, text_table
 from amlb_ext.core.errors import ConfigError, HardsynthError, SourceError
@@ -41,7 +42,7 @@ from amlb_ext.units.failing_windows import (
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import roll_forecaster
 from amlb_ext.units.stored_windows import ForecastSuite
-from amlb_ext.units.window_rules import check_rule
+from amlb_ext.units.window_rules import check_rule, window_rule_text
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.window_certificate import certify_windows
 
@@ -237,7 +238,7 @@ def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
     bad = failing.is_bad
     return [
         f"F fails on {int(bad.sum())} of {len(bad)} windows "
-        f"({format_percent(float(bad.mean()))}) · {failing.rule.text}",
+        f"({format_percent(float(bad.mean()))}) · {window_rule_text(failing.rule)}",
         # whether that foresees anything is for the certificate to say
         failing.weighting.reason
         or f"windows have weights, P(F fails | {WINDOW.given})",
@@ -282,8 +283,7 @@ def generate_forecasts(
     check_folder(Layout(out), request.force)
     if request.copies < 0:
         raise ConfigError(f"{request.copies} copies of each window", "give 0 or more")
-    if request.twins == 1 or request.twins < 0:
-        raise ConfigError(f"{request.twins} twins", "give 2 or more, or 0 for none")
+    check_refits(request.twins, "twins")
     # what is wrong for all tasks is told once
     check_rule(request.rule, request.alpha)
     parts, entries = [], {}

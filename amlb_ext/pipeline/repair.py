@@ -3,9 +3,9 @@
 Whatever is made again is made beside the suite first, and must there have the sha256 that the
 manifest promises; only then it takes its place. So a repair that is refused, at whatever stage,
 has changed nothing. Where the manifest itself is damaged it is made again from the records of the
-folds, whose keys hold the hash of the sources' content. Series have no folds: their suite is made
-again as a whole, by the order that its manifest keeps. Of weird tasks, which no source makes again,
-only definitions that name another place are written anew.
+folds, whose keys hold the hash of the sources' content. Series and weird tasks have no such folds:
+their suite is made again as a whole, by the order that it keeps twice, see
+:mod:`amlb_ext.suite.repeatable`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ import contextlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.config import BaselineConfig, SourceConfig
+from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import (
     ConfigError,
     DataError,
     HardsynthError,
-    ModelError,
     SourceError,
     SuiteError,
 )
@@ -39,12 +38,10 @@ from amlb_ext.core.files import (
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
-from amlb_ext.core.paths import table_ending
 from amlb_ext.core.version import __version__
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.generate import generate_suite
-from amlb_ext.pipeline.generate_series import SeriesOrder, fulfil_order
 from amlb_ext.pipeline.origins import (
     RepairOptions,
     TaskGroup,
@@ -54,13 +51,13 @@ from amlb_ext.pipeline.origins import (
     restore_config,
     unknown_sources_error,
 )
+from amlb_ext.pipeline.repeat import repeat_order
 from amlb_ext.pipeline.request import framework_definitions
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.sources.reading import reading_csv
 from amlb_ext.suite import (
     FoldRecord,
     Layout,
-    Suite,
     SuiteFiles,
     SuiteRequest,
     TableManifest,
@@ -70,13 +67,12 @@ from amlb_ext.suite import (
 )
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
-from amlb_ext.suite.manifest import Manifest, read_request
+from amlb_ext.suite.manifest import read_request
 from amlb_ext.suite.own_entries import read_own_entries
 from amlb_ext.suite.place import place_definitions
-from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.reader import unfinished_error
+from amlb_ext.suite.repeatable import RepeatableManifest, StoredOrder
 from amlb_ext.suite.sealed_json import open_sealed
-from amlb_ext.suite.series_manifest import SeriesManifest
 from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
@@ -129,8 +125,11 @@ def repair_suite(
     layout = Layout(Path(directory).absolute())
     options = options or RepairOptions()
     problem = unfinished_error(layout)
-    # Without its manifest a suite looks unfinished; with the sources named it can be rebuilt.
-    if problem is not None and not (layout.request.is_file() and options.sources):
+    # Without its manifest a suite looks unfinished; it can be rebuilt by an order that it keeps, or
+    # with the sources named.
+    has_order = layout.order.is_file() and not layout.started.is_file()
+    is_known = has_order or (layout.request.is_file() and options.sources)
+    if problem is not None and not is_known:
         raise problem
     with lock_folder(layout.lock, layout.root):
         remove_temporary_files(layout.root)
@@ -147,10 +146,19 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     """Make damaged files in the staging folder, move them home, and return their paths."""
     is_manifest_whole = open_sealed(layout.manifest) is not None
     if is_manifest_whole:
-        suite = open_suite(layout.root)
-        if not isinstance(suite, SuiteFiles):
-            return _repair_without_folds(suite, staging, options)
-        manifest = suite.manifest
+        opened = open_suite(layout.root).manifest
+        if isinstance(opened, RepeatableManifest):
+            stored = StoredOrder.of(opened)
+            return _repair_by_order(
+                layout, staging, stored, options, is_manifest_whole=True
+            )
+        assert isinstance(opened, TableManifest)
+        manifest = opened
+    elif layout.order.is_file():
+        stored = StoredOrder.read(layout)
+        return _repair_by_order(
+            layout, staging, stored, options, is_manifest_whole=False
+        )
     else:
         manifest = _rebuild_suite(layout, staging, options)
     check_version(manifest.version)
@@ -165,7 +173,8 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     damaged = list(damaged_files(layout, manifest.files))
     # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
-    _bring_home(layout, staging, manifest, damaged)
+    _check_promised(staging, manifest.files, damaged)
+    _bring_home(layout, staging, damaged)
     if not is_manifest_whole:
         # Last, as when a suite is made: what it promises stands by then.
         move_file(staging.manifest, layout.manifest)
@@ -183,19 +192,22 @@ def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str
     return damaged + damaged_measures
 
 
-def _bring_home(
-    layout: Layout, staging: Layout, manifest: Manifest, damaged: Collection[str]
+def _check_promised(
+    staging: Layout, files: Mapping[str, str], wanted: Iterable[str], cause: str = ""
 ) -> None:
-    """Move what was made again to its place, once all of it is found to be as it was."""
-    for relative in damaged:
-        if not _is_as_promised(staging, manifest, relative):
+    """Raise where a file that was made again has not the sha256 that it must have."""
+    for relative in wanted:
+        if not _is_as_promised(staging, files, relative):
             raise SuiteError(
-                f"{relative} cannot be made again as it was: this machine or its numerical "
+                f"{relative} cannot be made again as it was: {cause}this machine or its numerical "
                 "libraries give other values than those the suite was made with; nothing was "
                 "changed",
                 "repair it where it was made, or run the command that made the suite again",
             )
-    # All are as they were: from here on the suite itself changes.
+
+
+def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> None:
+    """Move what was made again, and is as it was, to its place."""
     for relative in damaged:
         if layout.at(relative) in (layout.frameworks, layout.constraints):
             # the user's entries stay behind those that were made again
@@ -208,76 +220,40 @@ def _bring_home(
                 remove_file(layout.at(relative).with_suffix(derived))
 
 
-def _repair_without_folds(
-    suite: Suite, staging: Layout, options: RepairOptions
+def _repair_by_order(
+    layout: Layout,
+    staging: Layout,
+    stored: StoredOrder,
+    options: RepairOptions,
+    *,
+    is_manifest_whole: bool,
 ) -> list[str]:
-    """Make damaged files of series again, put paths right, and return what changed."""
-    layout, manifest = suite.layout, suite.manifest
-    order = manifest.order if isinstance(manifest, SeriesManifest) else {}
-    if options.sources and not order:
+    """Make damaged files of a suite without folds again, put paths right; return what changed."""
+    if options.sources and not stored.order:
         raise ConfigError(
-            f"{manifest.holds} are not made again from a source",
+            f"the order of these {stored.holds} was not kept, so no source makes them again",
             "run the command that made the suite again; --repair puts paths right",
         )
-    damaged = list(damaged_files(layout, manifest.files))
-    if damaged and not order:
+    damaged = list(damaged_files(layout, stored.files))
+    if damaged and not stored.order:
         raise SuiteError(
-            f"{min(damaged)} is missing or changed, and {manifest.holds} are not made again "
-            "by a repair; nothing was changed",
+            f"{min(damaged)} is missing or changed, and the order of these {stored.holds} was not "
+            "kept; nothing was changed",
             "run the command that made the suite again",
         )
-    if damaged:
-        check_version(manifest.version)
-        _fulfil_again(order, staging, options)
-        _bring_home(layout, staging, manifest, damaged)
-    return damaged + place_definitions(suite)
-
-
-def _fulfil_again(
-    entry: Mapping[str, Any], staging: Layout, options: RepairOptions
-) -> None:
-    """Make the suite of an order once more, in the staging folder.
-
-    Raises
-    ------
-    HardsynthError
-        A source or forecasts that are not found, an order that this version does not understand,
-        or an F that is a class of somebody's.
-    """
-    try:
-        order: SeriesOrder = record_from_json(SeriesOrder, entry)
-        written = SourceConfig.model_validate(entry.get("written", {}))
-    except ValueError as error:
-        raise SuiteError(
-            f"what the suite was made of cannot be read ({error}); nothing was changed",
-            "run the command that made the suite again, with --force",
-        ) from None
-    word = order.baseline
-    # a class would be imported, whosever it is
-    if ":" in word and not options.trust_suite:
-        raise ModelError(
-            f"the suite's F is the class {word}; nothing was imported",
-            "add --trust-suite if the suite is yours",
+    if damaged or not is_manifest_whole:
+        check_version(stored.version)
+        repeat_order(stored, staging, options)
+        # the new manifest names all files, so without the old one all must be as they were
+        wanted = damaged if is_manifest_whole else stored.files
+        _check_promised(
+            staging, stored.files, wanted, "what it was made of has changed, or "
         )
-    sources = match_sources(order.sources, options.sources)
-    if table_ending(word):
-        # beside the sources that are named, or here
-        places = [Path(source).with_name(word) for source in options.sources]
-        word = str(next((path for path in places if path.is_file()), Path(word)))
-    # what the user says now counts before what the suite keeps
-    said = written.model_dump(exclude_defaults=True)
-    said |= options.options.model_dump(exclude_defaults=True)
-    try:
-        fulfil_order(
-            replace(order, sources=sources, baseline=word),
-            staging.root,
-            SourceConfig.model_validate(said),
-        )
-    except (SourceError, DataError) as error:
-        raise SourceError(
-            f"{error}; nothing was changed",
-            "give what the suite was made of: hardsynth verify DIR --repair --source FILE",
-        ) from None
+    _bring_home(layout, staging, damaged)
+    if not is_manifest_whole:
+        move_file(staging.manifest, layout.manifest)
+        damaged.append(layout.relative(layout.manifest))
+    return damaged + place_definitions(open_suite(layout.root))
 
 
 def _make_again(
@@ -287,7 +263,8 @@ def _make_again(
     options: RepairOptions,
 ) -> None:
     """Make what is damaged and does not stand in the staging folder yet."""
-    wanted = [path for path in damaged if not _is_as_promised(staging, manifest, path)]
+    files = manifest.files
+    wanted = [path for path in damaged if not _is_as_promised(staging, files, path)]
     if wanted and not staging.root.exists():
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
@@ -354,9 +331,9 @@ def _certificate_settings(
     return settings
 
 
-def _is_as_promised(layout: Layout, manifest: Manifest, relative: str) -> bool:
+def _is_as_promised(layout: Layout, files: Mapping[str, str], relative: str) -> bool:
     path = layout.at(relative)
-    return path.is_file() and sha256_file(path) == manifest.files[relative]
+    return path.is_file() and sha256_file(path) == files[relative]
 
 
 def _fold_of(relative: str, manifest: TableManifest) -> tuple[str, int] | None:

@@ -24,7 +24,8 @@ from amlb_ext.making.made_windows import MadeWindows
 from amlb_ext.pipeline.made_files import describe_made, plan_made_tasks, write_made
 from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.layout import Layout, amlb_name, is_fresh, safe_names
-from amlb_ext.suite.manifest import held_in, write_manifest
+from amlb_ext.suite.manifest import held_in
+from amlb_ext.suite.repeatable import write_with_order
 from amlb_ext.suite.series_manifest import (
     FEV_FOLDER,
     GA,
@@ -35,10 +36,7 @@ from amlb_ext.suite.series_manifest import (
     TIME,
     WINDOWS,
     ForecastTask,
-    LeftOutEntry,
-    OriginsEntry,
     PanelEntry,
-    RuleEntry,
     SeriesManifest,
     TableEntry,
 )
@@ -163,10 +161,9 @@ def write_suite(
         files |= write_shared_files(
             suite, frameworks=_frameworks(), constraints=packaged_constraints()
         )
-        suite = ForecastSuite(layout, replace(manifest, files=files))
-        write_manifest(suite.manifest, layout.manifest)
+        manifest = write_with_order(replace(manifest, files=files), layout)
         layout.started.unlink()
-    return suite
+    return ForecastSuite(layout, manifest)
 
 
 def _manifest(
@@ -205,6 +202,7 @@ def _check_known(parts: Sequence[SuitePart]) -> None:
 def _remove_earlier(layout: Layout) -> None:
     """Remove what a suite of other tables left; the manifest first, so that it is none."""
     layout.manifest.unlink(missing_ok=True)
+    layout.order.unlink(missing_ok=True)
     for folder in (layout.root / "data", layout.root / FEV_FOLDER):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(layout.own / "tables", ignore_errors=True)
@@ -293,8 +291,7 @@ def _table_entry(
 ) -> TableEntry:
     """Return a table's part of the manifest."""
     failing = part.failing
-    panel, origins = failing.panel, failing.origins
-    rule = failing.rule
+    panel = failing.panel
     return TableEntry(
         name=name,
         folder=folder,
@@ -306,18 +303,10 @@ def _table_entry(
             season=panel.season,
             known=tuple(panel.known),
         ),
-        origins=OriginsEntry(
-            test=tuple(origins.test),
-            learning=tuple(origins.learning),
-            step=origins.step,
-            last_seen=tuple(panel.time_text(cutoff) for cutoff in origins.test),
-        ),
-        rule=RuleEntry(rule=rule.rule, alpha=rule.alpha, reason=rule.reason),
+        origins=failing.origins,
+        rule=failing.rule,
         weighting=failing.weighting.reason,
-        left_out=tuple(
-            LeftOutEntry(series=left.series, reason=left.reason)
-            for left in failing.left_out
-        ),
+        left_out=failing.left_out,
         notes=tuple(panel.notes),
         tasks=tuple(tasks),
         made=describe_made(part.made, panel),

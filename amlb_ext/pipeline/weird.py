@@ -19,14 +19,17 @@ from amlb_ext.core.files import (
     write_file,
     write_text,
 )
+from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.locks import lock_folder
+from amlb_ext.core.paths import portable_spec
 from amlb_ext.core.task import Kind
 from amlb_ext.core.version import __version__
 from amlb_ext.core.yaml_reader import Loader
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, is_fresh
-from amlb_ext.suite.manifest import TableManifest, held_in, write_manifest
+from amlb_ext.suite.manifest import TableManifest, held_in
 from amlb_ext.suite.reader import Suite, WeirdSuite
+from amlb_ext.suite.repeatable import write_with_order
 from amlb_ext.suite.shared_files import copy_integration, write_shared_files
 from amlb_ext.suite.task_folder import (
     FolderFold,
@@ -34,7 +37,7 @@ from amlb_ext.suite.task_folder import (
     TaskFolder,
     constraints_text,
 )
-from amlb_ext.tasks import WeirdTask, draw_fold
+from amlb_ext.tasks import WeirdTask, draw_fold, select_tasks, with_data_files
 from amlb_ext.tasks.record import TARGET
 
 #: Name of the definition.
@@ -63,11 +66,10 @@ MOST_FOLDS = 999
 
 @dataclass(frozen=True, kw_only=True)
 class WeirdRequest:
-    """What to write.
+    """How tasks are written.
 
     Attributes
     ----------
-    tasks : sequence of WeirdTask
     folds : int
         Draws of each task; WeirdML asks for 15.
     seed : int
@@ -81,7 +83,6 @@ class WeirdRequest:
         Of these frameworks, beside the model.
     """
 
-    tasks: Sequence[WeirdTask]
     folds: int = 2
     seed: int = 0
     literal: bool = False
@@ -90,7 +91,52 @@ class WeirdRequest:
     coder_params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
+@dataclass(frozen=True, kw_only=True)
+class WeirdOrder:
+    """Weird tasks as a command asks for them; a repair asks for the same again.
+
+    Attributes
+    ----------
+    tasks : tuple of str
+        See :func:`amlb_ext.tasks.select_tasks`.
+    data : dict of str to str
+        Files, by the task that each is for, see :func:`amlb_ext.tasks.with_data_files`.
+    licence : str
+        Of the files.
+    request : WeirdRequest
+    """
+
+    tasks: tuple[str, ...] = ()
+    data: dict[str, str] = field(default_factory=dict)
+    licence: str = ""
+    request: WeirdRequest
+
+    def find_tasks(self) -> list[WeirdTask]:
+        """Return the tasks, with the data of the user's files.
+
+        Raises
+        ------
+        ConfigError, SourceError, DataError
+            There is no such task, or a file cannot serve.
+        """
+        files = {name: Path(file).expanduser() for name, file in self.data.items()}
+        return select_tasks(with_data_files(files, licence=self.licence), self.tasks)
+
+    def to_json(self, request: WeirdRequest) -> dict[str, Any]:
+        """Return the order without local folders, and with a request whose salt is settled."""
+        data = {name: portable_spec(file) for name, file in self.data.items()}
+        entry: dict[str, Any] = to_json_values(
+            replace(self, data=data, request=request)
+        )
+        return entry
+
+
+def write_weird_tasks(
+    out: Path,
+    tasks: Sequence[WeirdTask],
+    request: WeirdRequest,
+    order: WeirdOrder | None = None,
+) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
     The same request into the same folder, or with the same salt, gives the same bytes; a folder of
@@ -99,7 +145,10 @@ def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
     Parameters
     ----------
     out : Path
+    tasks : sequence of WeirdTask
     request : WeirdRequest
+    order : WeirdOrder, optional
+        What the manifest keeps of the command, for a repair.
 
     Returns
     -------
@@ -133,21 +182,22 @@ def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
         # what an interrupted run left is known by this, and written again
         write_text(layout.started, "")
         files: dict[str, str] = {}
-        tasks = []
-        for task in request.tasks:
+        written_tasks = []
+        for task in tasks:
             folds = []
             for fold in range(request.folds):
                 written, digests = _write_fold(layout, task, fold, request)
                 folds.append(written)
                 files |= digests
-            tasks.append(_folder_task(task, tuple(folds)))
+            written_tasks.append(_folder_task(task, tuple(folds)))
         folder = TaskFolder(
             version=__version__,
             name=NAME,
             seed=request.seed,
             literal=request.literal,
             salt=salt,
-            tasks=tuple(tasks),
+            tasks=tuple(written_tasks),
+            order=order.to_json(request) if order else {},
         )
         files |= write_shared_files(
             Suite(layout, folder),
@@ -155,7 +205,7 @@ def write_weird_tasks(out: Path, request: WeirdRequest) -> TaskFolder:
             constraints=constraints_text(request.folds),
         )
         folder = replace(folder, files=dict(sorted(files.items())))
-        write_manifest(folder, layout.manifest)
+        folder = write_with_order(folder, layout)
         remove_temporary_files(out)
         remove_file(layout.started)
     return folder

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from amlb_ext.comparison.forecasts import (
     SHOWN_LOSSES,
@@ -23,7 +24,7 @@ from amlb_ext.comparison.forecasts import (
     window_notes,
     windows_with_losses,
 )
-from amlb_ext.core.display import format_decimals
+from amlb_ext.comparison.window_pictures import draw_legend, draw_window, window_title
 from amlb_ext.core.errors import ConfigError, DataError, RunError
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW, F
@@ -33,17 +34,18 @@ from amlb_ext.report.build import assemble_report, check_level, suite_overview
 from amlb_ext.report.charts import MOST_LINES, framework_colours
 from amlb_ext.report.compare import compare_units
 from amlb_ext.report.described import TaskSettings, describe_task
+from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
     Chart,
-    ChartSeries,
     ColourRole,
     ReportSection,
     TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
+from amlb_ext.report.still import POINTS_PER_INCH, canvas, figure_to_svg
 from amlb_ext.runner.results import (
     find_predictions,
     find_running,
@@ -66,15 +68,14 @@ from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
 from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable
-from amlb_ext.validity import Certificate
-from amlb_ext.validity.window_certificate import read_certificates
+from amlb_ext.validity import Certificate, read_certificates
 
 #: Two truths that differ by more than this share are not of one table.
 _TRUTH_TOLERANCE = 1e-6
 #: Windows on which F does worst that are drawn of a table, and of all tables together.
 _WORST, _ALL_WORST = 6, 24
-#: Seasons of the past that are drawn.
-_SEASONS_SHOWN = 3
+#: Width and height of the picture of a window, in inches.
+_PICTURE_SIZE = (6.4, 3.3)
 
 
 def build_series_report(
@@ -509,46 +510,19 @@ def _window_chart(
     colours: Mapping[str, ColourRole],
 ) -> Chart:
     """Return a window: the past, what came, and what F and the best candidates forecast."""
-    panel = failing.panel
-    item, cutoff = int(failing.items[window]), int(failing.cutoffs[window])
-    past = panel.past(item, cutoff)
-    length = min(len(past), max(_SEASONS_SHOWN * panel.season, 2 * panel.horizon))
-    steps = np.arange(1.0, panel.horizon + 1)
-    own = failing.forecasts
-    series = [
-        ChartSeries(
-            name="what came",
-            kind="line",
-            x=np.arange(1.0 - length, panel.horizon + 1),
-            y=np.concatenate([past[-length:], failing.future[window]]),
-            role="good",
-        ),
-        ChartSeries(name=F, kind="line", x=steps, y=own.mean[window], role="bad"),
-    ]
-    if own.quantiles is not None:
-        band = ChartSeries(
-            name="",
-            kind="band",
-            x=steps,
-            y=own.mean[window],
-            role="bad",
-            low=own.quantiles[window][:, 0],
-            high=own.quantiles[window][:, -1],
-        )
-        series.append(band)
-    for name, said in forecasts.items():
-        mean = said.mean[window]
-        line = ChartSeries(name=name, kind="line", x=steps, y=mean, role=colours[name])
-        series.append(line)
-    mase = format_decimals(float(own.mase[window]), 2)
-    return Chart(
+    cutoff = failing.panel.time_text(int(failing.cutoffs[window]))
+    chart = Chart(
         key=f"{task}-window-{window}",
-        title=panel.names[item],
-        about=f"MASE of F {mase}; last value seen: {panel.time_text(cutoff)}.",
-        x_label="steps after the last value seen",
-        series=tuple(series),
-        guides=("zero",),
+        title=window_title(failing, window),
+        about=f"Last value seen: {cutoff}.",
     )
+    roles: list[ColourRole] = ["ink", "bad", *(colours[name] for name in forecasts)]
+    with canvas(chart.key):
+        figure = Figure(_PICTURE_SIZE, dpi=POINTS_PER_INCH)
+        axes = figure.subplots()
+        inks = [COLOUR[role] for role in roles]
+        draw_legend(figure, draw_window(axes, failing, forecasts, window, inks))
+        return replace(chart, drawn=figure_to_svg(figure, chart))
 
 
 def score_made_windows(

@@ -54,11 +54,8 @@ def build_suite_report(
         As the report on such a suite.
     """
     manifest = open_suite(suite).manifest
-    if refits and isinstance(manifest, (TaskFolder, SeriesManifest)):
-        what = "a folder of tasks, which has no F"
-        if isinstance(manifest, SeriesManifest):
-            what = "a suite of series, which keeps what F loses when it is fitted again"
-        raise ConfigError(f"{suite} is {what}", "leave --refits out")
+    if refits and manifest.no_refits:
+        raise ConfigError(f"{suite} is {manifest.no_refits}", "leave --refits out")
     if isinstance(manifest, TaskFolder):
         if loss is not None:
             raise ConfigError(

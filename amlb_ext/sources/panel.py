@@ -25,6 +25,7 @@ from amlb_ext.core.frequency import (
     old_spelling,
     parse_frequency,
 )
+from amlb_ext.core.windows import LeftOut
 from amlb_ext.sources.long_columns import (
     index_as_columns,
     read_numbers,
@@ -83,14 +84,6 @@ class PanelRoles:
             )
         if len(set(self.known)) < len(self.known):
             raise ConfigError("--known names a column twice", "name each column once")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOut:
-    """A series that takes part in nothing, and why."""
-
-    series: str
-    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,9 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from amlb_ext.core.display import shorten_text
-from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.losses import checked_unit_losses
+from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.losses import ask_own_loss, checked_unit_losses, function_name
 from amlb_ext.core.unit import WINDOW
 
 #: Windows whose losses of all steps and levels are in memory at once.
@@ -343,17 +342,16 @@ def read_window_loss(given: Any) -> WindowLoss:
 
 def _own_loss(function: Callable[..., Any]) -> WindowLoss:
     """Return a user's own loss."""
-    name = getattr(function, "__name__", type(function).__name__)
+    name = function_name(function)
 
     def of_windows(windows: ForecastWindows) -> np.ndarray:
-        try:
-            losses = np.asarray(function(windows.y, windows.forecast))
-        except Exception as error:
-            raise DataError(
-                f"the loss {name} raises {type(error).__name__}: {shorten_text(error, 160)}",
-                f"it is given the values, shape {windows.y.shape}, and a forecast whose mean has "
-                "the same shape; forecast.quantiles is None where there are none",
-            ) from error
+        losses = ask_own_loss(
+            function,
+            windows.y,
+            windows.forecast,
+            f"the values, shape {windows.y.shape}, and a forecast whose mean has the same shape; "
+            "forecast.quantiles is None where there are none",
+        )
         return checked_unit_losses(losses, name, len(windows.y), WINDOW)
 
     return WindowLoss(

@@ -5,7 +5,8 @@ training row has a value · ``fold_record`` what a finished fold and task are ·
 folds · ``transfer`` brings folds that were written elsewhere · ``definition`` AMLB's YAML files ·
 ``twin`` the hard twin of an existing benchmark · ``shared_files`` what belongs to no fold ·
 ``finish`` completes a suite · ``manifest`` its list of contents, ``series_manifest`` that of long
-tables, ``task_folder`` that of tasks that nothing was made hard of · ``fold_notes`` what happened
+tables, ``task_folder`` that of tasks that nothing was made hard of, ``repeatable`` what both keep
+for a repair · ``fold_notes`` what happened
 in folds · ``reader`` opens a finished suite of any kind · ``place`` lets definitions follow a suite
 that was moved · ``copy_counts`` what its made rows repeat · ``folder_faults`` and ``verify`` check
 one · ``read_record`` and ``sealed_json`` records as JSON.

@@ -150,6 +150,8 @@ class Layout:
     previous = _Place(OWN_FOLDER, "manifest.previous.json")
     #: The request; written when a generation begins.
     request = _Place(OWN_FOLDER, "request.json")
+    #: The order of a suite without folds, beside that in its manifest.
+    order = _Place(OWN_FOLDER, "order.json")
     #: Lock of the process that writes the suite; not a part of the suite.
     lock = _Place(OWN_FOLDER, LOCK)
     #: The page that tells what candidates are worth.

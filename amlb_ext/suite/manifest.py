@@ -182,6 +182,8 @@ class Manifest(ABC):
     #: Whether definitions name the folder of the suite. They have no checksum then, and are made
     #: anew where the suite was moved.
     names_its_folder: ClassVar[bool] = False
+    #: Why F is not fitted again for a report, in words; empty where it can be.
+    no_refits: ClassVar[str] = ""
     #: Packaged integrations that the suite has, whichever frameworks it names.
     integrations: ClassVar[tuple[str, ...]] = ()
 
@@ -219,6 +221,16 @@ class Manifest(ABC):
     def baseline(self) -> str:
         """The class of F, where the suite names one of the user's own; else nothing."""
         return ""
+
+    @property
+    def baselines(self) -> list[str]:
+        """What F is called, as it was typed, once for each F; empty where there is none."""
+        return []
+
+    @property
+    def certified(self) -> list[str]:
+        """The names of what has a certificate, or may be given one."""
+        return []
 
     @property
     def command(self) -> str:
@@ -497,6 +509,16 @@ class TableManifest(Manifest):
         return files
 
     @property
+    def baselines(self) -> list[str]:
+        """What F is called."""
+        return [self.config["baseline"]["model"]]
+
+    @property
+    def certified(self) -> list[str]:
+        """The tasks."""
+        return list(self.tasks)
+
+    @property
     def baseline(self) -> str:
         """The class of F."""
         baseline = self.config.get("baseline")
@@ -561,9 +583,13 @@ def write_manifest(manifest: Manifest, path: Path) -> None:
 
 
 def held_in(layout: Layout) -> str:
-    """Return what a folder holds by its manifest, whole or not; empty where it does not say."""
-    try:
-        entry = json.loads(layout.manifest.read_text(encoding="utf-8"))
-        return str(entry["holds"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
+    """Return what a folder holds by its manifest, whole or not, or by the order beside it.
+
+    Empty where neither says it.
+    """
+    for path in (layout.manifest, layout.order):
+        try:
+            return str(json.loads(path.read_text(encoding="utf-8"))["holds"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return ""

@@ -265,6 +265,12 @@ def unfinished_error(layout: Layout) -> SuiteError | None:
             f"the suite in {layout.root} is unfinished",
             "run the same hardsynth generate command again; finished folds are kept",
         )
+    # of a suite without folds the order is written just before the manifest
+    if layout.order.is_file() and not layout.started.is_file():
+        return SuiteError(
+            f"the manifest of the suite in {layout.root} is missing",
+            "hardsynth verify DIR --repair makes it again",
+        )
     return no_suite_error(layout.root)
 
 

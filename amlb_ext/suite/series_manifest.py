@@ -18,10 +18,12 @@ from pydantic import Field
 
 from amlb_ext.amlb.series_rules import KNOWN_COLUMNS
 from amlb_ext.core.frequency import parse_frequency
+from amlb_ext.core.windows import LeftOut, Origins, WindowRule
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout, amlb_name
-from amlb_ext.suite.manifest import BenchmarkTask, Manifest, Place
+from amlb_ext.suite.manifest import BenchmarkTask, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
+from amlb_ext.suite.repeatable import RepeatableManifest
 
 #: Columns of every data file, beside those known beforehand: AMLB hands these to frameworks.
 ITEM, TIME, TARGET = "item_id", "timestamp", "target"
@@ -128,36 +130,6 @@ class PanelEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OriginsEntry:
-    """Positions of the last values seen at the ``test`` and the ``learning`` origins.
-
-    ``last_seen`` says in words what the test origins see last.
-    """
-
-    test: tuple[Count, ...]
-    learning: tuple[Count, ...]
-    step: Count
-    last_seen: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RuleEntry:
-    """The rule by which windows are bad, its threshold, and where that comes from."""
-
-    rule: str
-    alpha: float
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOutEntry:
-    """A series that takes part in nothing, and why."""
-
-    series: str
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class TableEntry:
     """A table of series.
 
@@ -168,11 +140,11 @@ class TableEntry:
     folder : str
         Of its Parquet files, below the folder that AMLB does not look at; ``.`` is that folder.
     panel : PanelEntry
-    origins : OriginsEntry
-    rule : RuleEntry
+    origins : Origins
+    rule : WindowRule
     weighting : str
         Why failures are not foreseen; empty where they are.
-    left_out : tuple of LeftOutEntry
+    left_out : tuple of LeftOut
     notes : tuple of str
     tasks : tuple of ForecastTask
     made : dict
@@ -184,19 +156,18 @@ class TableEntry:
     name: PlainName
     folder: InnerPath | Literal["."]
     panel: PanelEntry
-    origins: OriginsEntry
-    rule: RuleEntry
+    origins: Origins
+    rule: WindowRule
     weighting: str
-    left_out: tuple[LeftOutEntry, ...]
+    left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     tasks: tuple[ForecastTask, ...]
     made: dict[str, Any] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        last = max([*self.origins.test, *self.origins.learning], default=-1)
-        if not self.origins.test or last + self.panel.horizon >= self.panel.steps:
-            raise ValueError("origins: there are none, or none of this calendar")
+        if max(self.origins.all) + self.panel.horizon >= self.panel.steps:
+            raise ValueError("origins: they are none of this calendar")
         if any(task.origin >= len(self.origins.test) for task in self.tasks):
             raise ValueError("tasks: one is of an origin that the table does not have")
 
@@ -220,22 +191,19 @@ class TableEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeriesManifest(Manifest):
+class SeriesManifest(RepeatableManifest):
     """The manifest of a suite of tables of series, of which there is one at least.
 
     Attributes
     ----------
     tables : tuple of TableEntry
-    order : dict
-        What the command asked for, without local folders, see
-        :class:`amlb_ext.pipeline.generate_series.SeriesOrder`; empty where none made the suite.
     """
 
     holds = "series"
     names_its_folder = True
+    no_refits = "a suite of series, which keeps what F loses when it is fitted again"
 
     tables: tuple[TableEntry, ...]
-    order: dict[str, Any] = field(default_factory=dict)
 
     @property
     def listed(self) -> list[ForecastTask]:
@@ -249,9 +217,9 @@ class SeriesManifest(Manifest):
 
     @property
     def own_files(self) -> set[str]:
-        """The long tables, the series with F's forecasts, and fev's files."""
+        """The long tables, the series with F's forecasts, fev's files, and the order."""
         layout = Layout(Path())
-        files = {task.path for task in self.listed}
+        files = self.order_files | {task.path for task in self.listed}
         for table in self.tables:
             files.update(task.fev_path for task in table.main_tasks)
             beside = [SERIES, WINDOWS]
@@ -261,16 +229,35 @@ class SeriesManifest(Manifest):
                 files.add(layout.relative(table.folder_in(layout) / name))
         return files
 
+    @property
+    def baselines(self) -> list[str]:
+        """What the F of each table is called; a suite made in Python says it of itself."""
+        named = [
+            table.about.get("settings", {}).get("baseline", table.about.get("baseline"))
+            for table in self.tables
+        ]
+        return list(dict.fromkeys(map(str, named)))
+
+    @property
+    def certified(self) -> list[str]:
+        """The windows of one kind of a table, where their certificate was written."""
+        certificates = self._certificates()
+        return [name for path, name in certificates.items() if path in self.files]
+
     def may_list(self) -> Callable[[str], bool]:
         """Return whether a path is that of a certificate, of a table's windows of one kind."""
+        return self._certificates().__contains__
+
+    def _certificates(self) -> dict[str, str]:
+        """Return what may have a certificate, by the path of that."""
         layout = Layout(Path())
-        certificates = set()
+        certificates = {}
         for table in self.tables:
             # the origins of a table are certified together, and are tasks of their own
-            for kind in {task.kind for task in table.tasks}:
-                path = layout.task_certificate(amlb_name(table.name, kind))
-                certificates.add(layout.relative(path))
-        return certificates.__contains__
+            for kind in dict.fromkeys(task.kind for task in table.tasks):
+                name = amlb_name(table.name, kind)
+                certificates[layout.task_certificate(name).as_posix()] = name
+        return certificates
 
     def more_texts(self, root: Path) -> dict[str, str]:
         """Return fev's definition.

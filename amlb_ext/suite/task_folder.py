@@ -14,8 +14,9 @@ from typing import Any, Literal
 from amlb_ext.core.display import text_table
 from amlb_ext.core.paths import amlb_places
 from amlb_ext.core.task import Kind
-from amlb_ext.suite.manifest import AmlbTask, BenchmarkTask, Manifest, Place
+from amlb_ext.suite.manifest import AmlbTask, BenchmarkTask, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
+from amlb_ext.suite.repeatable import RepeatableManifest
 
 #: What the data of a task are, for people.
 _ORIGINS = {"made": "made", "embedded": "embedded data", "real": "real data"}
@@ -94,7 +95,7 @@ class FolderTask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskFolder(Manifest):
+class TaskFolder(RepeatableManifest):
     """The manifest of a folder of tasks.
 
     Attributes
@@ -107,6 +108,7 @@ class TaskFolder(Manifest):
     """
 
     holds = "weird tasks"
+    no_refits = "a folder of tasks, which has no F"
 
     literal: bool
     salt: str
@@ -129,8 +131,8 @@ class TaskFolder(Manifest):
 
     @property
     def own_files(self) -> set[str]:
-        """The tables and the files beside them."""
-        files: set[str] = set()
+        """The tables, the files beside them, and the order."""
+        files = self.order_files
         for task in self.tasks:
             for fold in task.folds:
                 files.update(fold.files)

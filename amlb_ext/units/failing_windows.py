@@ -13,13 +13,13 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.memory import release_memory
+from amlb_ext.core.windows import LeftOut, Origins, WindowRule
 from amlb_ext.models.forecasters import Forecaster
-from amlb_ext.sources.panel import LeftOut, Panel
+from amlb_ext.sources.panel import Panel
 from amlb_ext.stats.window_losses import MASE, WindowLoss
 from amlb_ext.units.judged import FEWEST_CLUSTERS
 from amlb_ext.units.origins import (
     NO_SCALE,
-    Origins,
     Windows,
     cut_windows,
     split_by_origin,
@@ -28,7 +28,6 @@ from amlb_ext.units.past_features import FEATURES, past_features
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, ensemble_means, roll_forecaster
 from amlb_ext.units.window_rules import (
-    WindowRule,
     check_rule,
     reducible_hardness,
     settle_window_rule,

@@ -15,35 +15,14 @@ import pandas as pd
 
 from amlb_ext.amlb.series_rules import has_scale
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.sources.panel import LeftOut, Panel
+from amlb_ext.core.windows import LeftOut, Origins
+from amlb_ext.sources.panel import Panel
 from amlb_ext.stats.window_losses import root_mean_square_scale, seasonal_scale
 
 #: The latest cutoff is taken that keeps this share of the most series that any cutoff keeps.
 _KEPT_SHARE = 0.9
 #: Why a series has no window though it is long enough.
 NO_SCALE = "the past repeats itself from season to season: no scale"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origins:
-    """Calendar positions of the last values that are seen.
-
-    Attributes
-    ----------
-    test, learning : tuple of int
-        Ascending; each of ``learning`` is H or more steps before the first of ``test``.
-    step : int
-        Between two test origins.
-    """
-
-    test: tuple[int, ...]
-    learning: tuple[int, ...]
-    step: int
-
-    @property
-    def all(self) -> tuple[int, ...]:
-        """Learning origins, then test origins."""
-        return (*self.learning, *self.test)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ import pandas as pd
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.models.forecasters import Forecasts
-from amlb_ext.sources.panel import LeftOut, Panel
+from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.reader import Suite
 from amlb_ext.suite.series_manifest import (
     SERIES,
@@ -28,10 +28,9 @@ from amlb_ext.suite.series_manifest import (
     TableEntry,
 )
 from amlb_ext.units.failing_windows import FailingWindows
-from amlb_ext.units.origins import Origins, Windows, cut_windows, split_by_origin
+from amlb_ext.units.origins import Windows, cut_windows, split_by_origin
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
-from amlb_ext.units.window_rules import WindowRule
 
 
 def item_id(item: int) -> str:
@@ -110,12 +109,7 @@ class ForecastTable:
     ) -> FailingWindows:
         panel = self._panel(series)
         entry = self.entry
-        origins = Origins(
-            test=entry.origins.test,
-            learning=entry.origins.learning,
-            step=entry.origins.step,
-        )
-        tests = tuple(cut_windows(panel, cutoff) for cutoff in origins.test)
+        tests = tuple(cut_windows(panel, cutoff) for cutoff in entry.origins.test)
         items = np.concatenate([windows_at.items for windows_at in tests])
         if not np.array_equal(items, windows["item"].to_numpy()):
             raise ValueError("other windows than those of the origins")
@@ -124,14 +118,14 @@ class ForecastTable:
             weights, part = windows["weight"].to_numpy(), windows["part"].to_numpy()
         return FailingWindows(
             panel=panel,
-            origins=origins,
+            origins=entry.origins,
             tests=tests,
             forecasts=_read_forecasts(windows, tests),
-            rule=WindowRule(**vars(entry.rule)),
+            rule=entry.rule,
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
             weighting=RegionWeights(weights=weights, part=part, reason=entry.weighting),
-            left_out=tuple(LeftOut(**vars(left)) for left in entry.left_out),
+            left_out=entry.left_out,
         )
 
     def read_twins(self, failing: FailingWindows) -> list[RolledForecasts]:

@@ -8,13 +8,13 @@ s : a window's scale; H : horizon; alpha : threshold of the rule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
+from amlb_ext.core.windows import WindowRule
 
 WindowRuleName = Literal["mase", "sql", "quantile", "reducible"]
 #: What each rule calls hard.
@@ -30,34 +30,16 @@ BAD_SHARE = 0.1
 FEWEST_WINDOWS = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class WindowRule:
-    """A rule with its threshold.
+def window_rule_text(rule: WindowRule) -> str:
+    """Return a rule in words.
 
-    Attributes
-    ----------
-    rule : str
-    alpha : float
-        Windows at least as hard are bad.
-    reason : str
-        Where alpha comes from.
+    Examples
+    --------
+    >>> window_rule_text(WindowRule(rule="mase", alpha=2.0, reason="given"))
+    'mase: mean absolute error in scales >= alpha, 2.00 (given)'
     """
-
-    rule: str
-    alpha: float
-    reason: str
-
-    def select(self, hardness: np.ndarray) -> np.ndarray:
-        """Return which windows are bad, ``(n,)``."""
-        return np.asarray(hardness >= self.alpha)
-
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        meaning = RULES[self.rule]
-        return (
-            f"{self.rule}: {meaning}, {format_decimals(self.alpha, 2)} ({self.reason})"
-        )
+    meaning = RULES[rule.rule]
+    return f"{rule.rule}: {meaning}, {format_decimals(rule.alpha, 2)} ({rule.reason})"
 
 
 def check_rule(rule: str, alpha: float | None) -> None:

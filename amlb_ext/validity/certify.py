@@ -29,7 +29,7 @@ from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.core.progress import Bar, StageDisplay, begin_stage, listening
-from amlb_ext.suite import Layout, SuiteFiles
+from amlb_ext.suite import Layout, Suite, SuiteFiles
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size, named_candidates
@@ -299,25 +299,30 @@ def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
         return None
 
 
-def read_certificates(suite: SuiteFiles) -> dict[str, Certificate]:
-    """Return the stored certificates of a suite by task; those that are missing are left out.
+def read_certificates(suite: Suite) -> dict[str, Certificate]:
+    """Return the stored certificates of a suite by task; those that nobody made are left out.
 
     Raises
     ------
     SuiteError
-        A damaged certificate.
+        A certificate is damaged, or missing though the manifest lists it.
     """
     found = {}
-    for task in suite.tasks:
+    for task in suite.manifest.certified:
         path = suite.layout.task_certificate(task)
-        if path.is_file():
-            try:
-                entry = json.loads(path.read_text(encoding="utf-8"))["certificate"]
-            except (OSError, ValueError, KeyError, TypeError):
-                raise SuiteError(
-                    f"{path} is damaged", "hardsynth verify DIR --repair makes it again"
-                ) from None
-            found[task] = Certificate.from_json(entry)
+        is_listed = suite.layout.relative(path) in suite.manifest.files
+        if not (path.is_file() or is_listed):
+            continue
+        try:
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            # beside it a suite of tables keeps how it was measured
+            own = entry.get("certificate", entry)
+        except (OSError, ValueError, AttributeError):
+            raise SuiteError(
+                f"{path} is damaged or missing",
+                "hardsynth verify DIR --repair makes it again",
+            ) from None
+        found[task] = Certificate.from_json(own)
     return found
 
 

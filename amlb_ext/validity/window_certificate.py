@@ -7,14 +7,13 @@ able to score every one. Real failures are the bad windows of test and learning 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from amlb_ext.core.errors import ModelError, SuiteError
+from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.making.made_windows import MadeWindows
@@ -31,7 +30,6 @@ from amlb_ext.suite.series_manifest import MAIN_KIND
 from amlb_ext.units.failing_windows import FailingWindows, describe_left_out
 from amlb_ext.units.origins import Windows, split_by_origin
 from amlb_ext.units.rolling import RolledForecasts, request_at
-from amlb_ext.units.stored_windows import ForecastSuite
 from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certificate import Certificate
 from amlb_ext.validity.evaluation import (
@@ -110,30 +108,6 @@ def certify_windows(
         seed=seed,
     )
     return {kind: certificate}
-
-
-def read_certificates(suite: ForecastSuite) -> dict[str, Certificate]:
-    """Return the certificates of a suite by their task, none where it was written without.
-
-    Raises
-    ------
-    SuiteError
-        A certificate is missing or damaged.
-    """
-    found = {}
-    for relative in suite.manifest.files:
-        if not relative.endswith("/certificate.json"):
-            continue
-        try:
-            entry = json.loads(suite.layout.at(relative).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise SuiteError(
-                f"cannot read {relative}: {error}",
-                "hardsynth verify says what is missing",
-            ) from None
-        certificate = Certificate.from_json(entry)
-        found[certificate.task] = certificate
-    return found
 
 
 def _measure_files(

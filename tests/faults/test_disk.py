@@ -201,7 +201,7 @@ def test_what_a_killed_run_was_about_to_write_is_swept(tmp_path):
 
 def write_weird(out):
     task = replace(TASKS["drop4_winners"], draw=partial(draw_games, rows=60))
-    write_weird_tasks(out, WeirdRequest(tasks=[task], folds=2, salt="disk"))
+    write_weird_tasks(out, [task], WeirdRequest(folds=2, salt="disk"))
 
 
 def fill(folder, free):

@@ -23,7 +23,8 @@ from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.stored_windows import ForecastSuite
-from amlb_ext.validity.window_certificate import certify_windows, read_certificates
+from amlb_ext.validity import read_certificates
+from amlb_ext.validity.window_certificate import certify_windows
 
 ROLES = replace(SIMULATED_ROLES, horizon=6)
 COPIES = 2

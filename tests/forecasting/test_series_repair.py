@@ -47,6 +47,45 @@ def test_files_of_series_are_made_again(suite, twin, capsys):
     assert verify_suite(suite) == []
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_manifest_is_made_again_from_the_order_beside_it(
+    suite, twin, capsys, is_there
+):
+    whole = damage(suite)
+    manifest = suite / "hardsynth" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b"a", b"b", 1))
+    if not is_there:
+        manifest.unlink()
+    source = ["--source", str(twin.folder / "mine.yaml")]
+    assert main(["verify", str(suite), "--repair", *source]) == 0
+    assert "hardsynth/manifest.json was made again" in capsys.readouterr().out
+    assert digests(suite) == whole
+    # of the order the manifest has the other copy
+    (suite / "hardsynth" / "order.json").write_text("{}")
+    assert main(["verify", str(suite), "--repair", *source]) == 0
+    assert digests(suite) == whole
+
+
+def test_without_its_manifest_only_the_same_source_is_taken(suite, twin, capsys):
+    elsewhere = suite.parent / "elsewhere"
+    shutil.copytree(twin.folder, elsewhere)
+    table = elsewhere / "b.csv"
+    table.write_text(table.read_text().replace("9", "8"))
+    (suite / "hardsynth" / "manifest.json").unlink()
+    before = digests(suite)
+    for source, message in (
+        ([], "nothing was changed"),
+        (["--source", str(elsewhere / "mine.yaml")], "made of has changed"),
+    ):
+        assert main(["verify", str(suite), "--repair", *source]) == 2
+        assert message in capsys.readouterr().err
+        assert digests(suite) == before
+    (suite / "hardsynth" / "order.json").write_text("{}")
+    source = ["--source", str(twin.folder / "mine.yaml")]
+    assert main(["verify", str(suite), "--repair", *source]) == 2
+    assert "both damaged or missing" in capsys.readouterr().err
+
+
 def test_an_order_of_a_table_is_repeated_with_its_flags(tmp_path, capsys):
     table = tmp_path / "sales.csv"
     frame = simulate_series(24, 96).assign(promo=1.0)

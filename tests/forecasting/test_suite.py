@@ -206,12 +206,8 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     # the worst windows are drawn, with what the best candidate forecast
     (windows,) = task.sections
     assert len(windows.charts) == 6
-    assert [s.name for s in windows.charts[0].series] == [
-        "what came",
-        "F",
-        "",
-        "Theta",
-    ]
+    for name in ("what came", "F", "Theta"):
+        assert f">{name}</text>" in windows.charts[0].drawn
     n_hard = failing.hardness.max()
     assert windows.table["hardness"].iloc[0] == pytest.approx(n_hard)
     # MASE as AMLB has it: the mean over a task's items

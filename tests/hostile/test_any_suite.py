@@ -54,7 +54,7 @@ def make(kind, root):
         write_series(root, [part], name="hardsynth", seed=0)
     else:
         task = replace(TASKS["drop4_winners"], draw=partial(draw_games, rows=30))
-        write_weird_tasks(root, WeirdRequest(tasks=[task], folds=1, models=["m"]))
+        write_weird_tasks(root, [task], WeirdRequest(folds=1, models=["m"]))
 
 
 @pytest.fixture(scope="module")

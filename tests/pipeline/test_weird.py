@@ -34,7 +34,7 @@ SMALL = (
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("weird") / "w"
-    write_weird_tasks(root, WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",)))
+    write_weird_tasks(root, SMALL, WeirdRequest(folds=3, models=("a/b-1",)))
     return root
 
 
@@ -74,7 +74,7 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
     assert "rules hold" in capsys.readouterr().out
 
     copy = tmp_path / "copy"
-    write_weird_tasks(copy, WeirdRequest(tasks=SMALL[:1], folds=1))
+    write_weird_tasks(copy, SMALL[:1], WeirdRequest(folds=1))
     (copy / "data" / "more.csv").write_text("a\n")
     table = copy / "data" / "drop4_winners" / "drop4_winners_test_0.csv"
     table.write_text(table.read_text().replace("c1_first", "c9_other", 1))
@@ -87,16 +87,16 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
 
 
 def test_the_same_request_gives_the_same_bytes(made, tmp_path):
-    request = WeirdRequest(tasks=SMALL, folds=3, models=("a/b-1",))
+    request = WeirdRequest(folds=3, models=("a/b-1",))
     salt = WeirdSuite.load(made).manifest.salt
     again = tmp_path / "again"
-    write_weird_tasks(again, replace(request, salt=salt))
+    write_weird_tasks(again, SMALL, replace(request, salt=salt))
     assert WeirdSuite.load(again).manifest == WeirdSuite.load(made).manifest
     # a folder keeps its own
-    write_weird_tasks(again, request)
+    write_weird_tasks(again, SMALL, request)
     assert WeirdSuite.load(again).manifest == WeirdSuite.load(made).manifest
     literal = write_weird_tasks(
-        tmp_path / "l", WeirdRequest(tasks=SMALL[:1], folds=2, literal=True)
+        tmp_path / "l", SMALL[:1], WeirdRequest(folds=2, literal=True)
     )
     [first, second] = literal.tasks[0].folds
     assert literal.files[first.train] == literal.files[second.train]
@@ -117,9 +117,7 @@ def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
         for seed in range(3):
             assert not draw_fold(task, 0, seed=seed).test.frame.equals(written)
     # another folder has other data, and nothing that AMLB or a program reads names the salt
-    other = write_weird_tasks(
-        tmp_path / "other", WeirdRequest(tasks=SMALL[:1], folds=1)
-    )
+    other = write_weird_tasks(tmp_path / "other", SMALL[:1], WeirdRequest(folds=1))
     assert other.salt != salt
     for path in made.rglob("*"):
         if path.is_file() and path.name != "manifest.json":
@@ -128,15 +126,15 @@ def test_test_rows_cannot_be_drawn_again_from_what_is_public(made, tmp_path):
 
 def test_what_cannot_be_written_is_said(made, tmp_path, capsys):
     with pytest.raises(ConfigError, match="--folds is 0"):
-        write_weird_tasks(tmp_path / "w", WeirdRequest(tasks=SMALL, folds=0))
+        write_weird_tasks(tmp_path / "w", SMALL, WeirdRequest(folds=0))
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(SuiteError, match="holds something else"):
-        write_weird_tasks(tmp_path, WeirdRequest(tasks=SMALL))
+        write_weird_tasks(tmp_path, SMALL, WeirdRequest())
     copy = shutil.copytree(made, tmp_path / "copy")
     assert main(["verify", str(copy), "--repair", "-q"]) == 0
     (copy / "config.yaml").unlink()
     assert main(["verify", str(copy), "--repair"]) == 2
-    assert "weird tasks are not made again by a repair" in capsys.readouterr().err
+    assert "the order of these weird tasks was not kept" in capsys.readouterr().err
 
 
 def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()):

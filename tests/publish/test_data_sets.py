@@ -185,7 +185,7 @@ def test_flags_of_another_export_are_refused(suite, refused):
 
 def test_a_folder_of_tasks_is_a_data_set_too(tmp_path):
     write_weird_tasks(
-        tmp_path / "w", WeirdRequest(tasks=[TASKS["digits_few"]], folds=1, salt="s")
+        tmp_path / "w", [TASKS["digits_few"]], WeirdRequest(folds=1, salt="s")
     )
     out = export_for_huggingface(tmp_path / "w", tmp_path / "hub").out
     assert verify_suite(out) == []
