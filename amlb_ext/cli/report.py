@@ -20,9 +20,7 @@ from amlb_ext.core.paths import (
 )
 
 #: Where the definition of an ordinary benchmark and its data are.
-_PLACES = frozenset(
-    {("source", "openml_cache"), ("source", "amlb"), ("source", "cache_dir")}
-)
+_PLACES = frozenset({("source", "openml_cache"), ("source", "amlb")})
 
 
 @command(group="benchmark", settings=_PLACES)

@@ -38,9 +38,7 @@ SERIES = {
 _SETTINGS = {
     *("name", "seed", "split.time", "baseline.model", "search.copies"),
     *("hardness.rule", "hardness.alpha", "source.target", "source.sep"),
-    *("source.decimal", "source.amlb", "source.userdir", "source.cache_dir"),
-    *("source.max_download", "source.max_unpacked"),
-    *("source.download_time", "source.retries"),
+    *("source.decimal", "source.amlb", "source.userdir", "source.max_file_size"),
 }
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")

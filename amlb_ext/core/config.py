@@ -176,9 +176,6 @@ class SourceConfig(Stage):
         description="cache folder of the OpenML client",
         json_schema_extra={"metavar": "DIR"},
     )
-    retries: int = Field(
-        2, ge=1, le=20, description="number of attempts for each request to a server"
-    )
     amlb: str | None = Field(
         None,
         description="AMLB checkout whose benchmark definitions are searched",
@@ -189,34 +186,17 @@ class SourceConfig(Stage):
         description="AMLB user directory, which definitions call {user}",
         json_schema_extra={"metavar": "DIR"},
     )
-    cache_dir: str | None = Field(
-        None,
-        description="folder that keeps downloaded files",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    max_download: float = Field(
+    max_file_size: float = Field(
         20.0,
         gt=0,
-        description="largest remote file to download, in GiB",
+        description="largest size of a remote file, and of what a packed file unpacks to, in GiB",
         json_schema_extra={"metavar": "GIB"},
     )
-    download_time: float = Field(
-        60.0,
-        gt=0,
-        description="longest time to download one file, in minutes",
-        json_schema_extra={"metavar": "MINUTES"},
-    )
-    max_tasks: int = Field(
-        1000,
-        ge=1,
-        description="largest number of tasks that all sources together may name",
-    )
-    max_unpacked: float = Field(
-        20.0,
-        gt=0,
-        description="largest size that one archive may unpack to, in GiB",
-        json_schema_extra={"metavar": "GIB"},
-    )
+
+    @property
+    def max_file_bytes(self) -> int:
+        """The size in bytes."""
+        return int(self.max_file_size * 2**30)
 
 
 #: Random splits of a source without folds, unless the user asks for another number.
