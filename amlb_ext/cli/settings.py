@@ -28,7 +28,6 @@ SPECIAL = {
     ("baseline", "model"): "baseline",
     ("baseline", "params"): "baseline-params",
     ("synthesizer", "name"): "synthesizer",
-    ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
     ("source", "read_as"): "as",
     ("relations", "rules"): "relation",

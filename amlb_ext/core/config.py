@@ -74,8 +74,8 @@ PRESETS: dict[str, Layer] = {
                 "agreement": False,  # the paper judges no labels
             },
         },
-        # the rows of which F is unsure, section 5.4; the paper knows no largest share
-        "hardness": {"rule": "paper", "most": 1.0},
+        # the rows of which F is unsure, section 5.4
+        "hardness": {"rule": "paper"},
         "relations": {"mine": False},  # the paper keeps none
         "synthesizer": {
             "name": "vae_posterior",  # section 3: encode X_ga, then sample from the latent space
@@ -291,13 +291,13 @@ class HardnessConfig(Stage):
     rule: Rule = Field(
         "auto",
         description="rule that calls a row bad; auto: what F decides wrongly, or for regression "
-        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression",
+        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression, "
+        "however many rows that are",
     )
     alpha: float | None = Field(
         None,
-        description="threshold of the rule (default: the rule's usual threshold, unless a smaller "
-        "share than --alpha-floor of the training rows fails it; then the threshold that their "
-        "worst --share fails)",
+        description="threshold of the rule (default: that of --share if it is given, else the "
+        "rule's usual one, unless too few training rows fail it)",
     )
     class_alpha: dict[str, float] = Field(
         default_factory=dict,
@@ -309,24 +309,12 @@ class HardnessConfig(Stage):
         description="with --targets: a row is bad by the mean over the targets (mean), for all "
         "targets (intersection) or for any (union)",
     )
-    share: float = Field(
-        0.1,
+    share: float | None = Field(
+        None,
         gt=0,
         le=1,
-        description="share of the rows that the rules quantile and reducible call bad",
-    )
-    most: float = Field(
-        0.5,
-        gt=0,
-        le=1,
-        description="largest share of rows that may be bad, whatever the rule and its threshold",
-    )
-    floor: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="with the default --alpha: smallest share of training rows that must fail, "
-        "else --share decides",
+        description="share of the rows to call bad, the hardest by the rule (default: 0.1 where "
+        "the rule has no usual threshold or too few training rows fail it)",
     )
 
 

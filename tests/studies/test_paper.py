@@ -100,7 +100,9 @@ class TestSettings:
         assert [rows[a].synthesizer.params["batch"] for a in rows] == [64, 128, 256]
         assert [rows[a].synthesizer.epochs for a in rows] == [100, 100, 200]
         assert [rows[a].search.copies for a in rows] == [8, 5, 3]
-        assert {c.hardness.rule for c in rows.values()} == {"band"}
+        # of classes the rule paper is band
+        assert {c.hardness.rule for c in rows.values()} == {"paper"}
+        assert [c.hardness.alpha for c in rows.values()] == [0.501, 0.502, 0.505]
         toy_row = row_settings(TOYS["toy_10"], "toy_10", PaperSettings())[
             0
         ].config.synthesizer

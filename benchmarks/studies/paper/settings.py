@@ -139,10 +139,9 @@ def row_settings(
 
 def _table_2_rows(family: str) -> dict[str, Layer]:
     """Return the rows of Table 2 for a family of data sets, by their alpha."""
-    rule = "band" if family == "classification" else "absolute"
     rows = {}
     for alpha, layer in TABLE_2[family].items():
-        rows[f"{alpha:g}"] = {"hardness": {"rule": rule, "alpha": alpha}, **layer}
+        rows[f"{alpha:g}"] = {"hardness": {"alpha": alpha}, **layer}
     return rows
 
 
