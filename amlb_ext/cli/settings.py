@@ -33,8 +33,12 @@ SPECIAL = {
     ("relations", "rules"): "relation",
     ("relations", "drop"): "drop-relation",
 }
-#: Settings that a flag cannot hold: lists of lists.
-FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
+#: Settings that no flag has: lists of lists, and the operators, which belong to the preset.
+FILE_ONLY = {
+    ("relations", "one_hot"),
+    ("relations", "combinations"),
+    ("search", "operators"),
+}
 
 
 @cache

@@ -43,9 +43,9 @@ PRESETS: dict[str, Layer] = {
         "composition": ("bad", "synthetic"),
         "search": {
             "kappa": 0.1,
-            "population": 50,
-            "generations": 20,
             "operators": {
+                "population": 50,
+                "generations": 20,
                 "fitness": "reducible",
                 "sigma2": 0.0005,
                 "strength": 0.1,
@@ -59,10 +59,10 @@ PRESETS: dict[str, Layer] = {
         "composition": ("bad", "synthetic"),  # section 4.4, D_b and X~
         "search": {
             "kappa": 0.5,  # section 4.3.1 says [0, 1]; .5 gives the 75 % row of Table A1
-            "tries": 1,
-            "population": 50,  # not printed
-            "generations": 20,  # Table 2, number of steps in GA
             "operators": {
+                "tries": 1,
+                "population": 50,  # not printed
+                "generations": 20,  # Table 2, number of steps in GA
                 # section 5.4; Table 1 fits a standard deviation, not a variance
                 "sigma2": 0.02**2,
                 "flip": 0.1,  # section 4.3.2, p_xi; not printed
@@ -319,8 +319,20 @@ class HardnessConfig(Stage):
 
 
 class Operators(Stage):
-    """How the search moves rows; each preset has its own."""
+    """How the search moves rows, and how long it searches; each preset has its own."""
 
+    population: int = Field(
+        20, ge=2, le=10000, description="individuals in the search for an augmented row"
+    )
+    generations: int = Field(
+        10, ge=0, le=10000, description="generations of the search"
+    )
+    tries: int = Field(
+        5,
+        ge=1,
+        le=100,
+        description="largest number of searches for a bad row that lacks augmented rows",
+    )
     fitness: Literal["error", "reducible"] = Field(
         "error",
         description="what the search increases: F's error on the label, or the difference between "
@@ -370,33 +382,14 @@ class Operators(Stage):
 class SearchConfig(Stage):
     """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
 
-    engine: Literal["batched", "deap"] = Field(
-        "batched",
-        description="implementation of the search: this package's own, or the library DEAP",
-    )
     copies: int = Field(
         5,
         ge=0,
         le=1000,
         description="number of augmented rows to make from each bad row",
     )
-    tries: int = Field(
-        5,
-        ge=1,
-        le=100,
-        description="largest number of searches for a bad row that lacks augmented rows",
-    )
     max_rows: int = Field(
         5000, ge=1, description="largest number of augmented rows in a fold"
-    )
-    population: int = Field(
-        20,
-        ge=2,
-        le=10000,
-        description="number of individuals in the search for an augmented row",
-    )
-    generations: int = Field(
-        10, ge=0, le=10000, description="number of generations of the search"
     )
     kappa: float | None = Field(
         None,
@@ -407,9 +400,7 @@ class SearchConfig(Stage):
     )
     operators: Operators = Field(
         default_factory=Operators,
-        description="how the search moves rows, as the preset has it; NAME=VALUE changes one, e.g. "
-        "flip=0.1,start=unique",
-        json_schema_extra={"metavar": "NAME=VALUE"},
+        description="how the search moves rows, as the preset has it",
     )
 
     @property
@@ -424,12 +415,6 @@ class RelationsConfig(Stage):
     mine: bool = Field(
         True,
         description="find relations that hold in every training row, and make rows that keep them",
-    )
-    evidence: float = Field(
-        10.0,
-        ge=1,
-        description="with --mine: keep a relation that at least so many rows would break if its "
-        "columns were independent",
     )
     frozen: tuple[str, ...] = Field(
         (),

@@ -26,14 +26,13 @@ def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
 def test_flags_reach_their_settings():
     typed = (
         "--baseline ridge --baseline-params alpha=2.5 --rule absolute --alpha .2 "
-        "--composition bad,ga --operators reapply=false --synthesizer copula"
+        "--composition bad,ga --synthesizer copula"
     )
     config = config_of(*typed.split(), "--class-alpha", "{yes: 0.4}")
     assert config.baseline.model == "ridge"
     assert config.baseline.params == {"alpha": 2.5}
     assert config.hardness.alpha == 0.2
     assert config.composition == ("bad", "ga")
-    assert config.search.operators.reapply is False
     assert config.synthesizer.name == "copula"
     assert config.hardness.class_alpha == {"yes": 0.4}
 

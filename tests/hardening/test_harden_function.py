@@ -23,7 +23,7 @@ from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.suite import SuiteFiles, verify_suite
 
-FAST = words_of(BRIEF, "--baseline logistic --kappa .005 --tries 20")
+FAST = words_of(BRIEF, "--baseline logistic --kappa .005")
 pytestmark = pytest.mark.usefixtures("light_models")
 
 SHIPPED = ["test", "validation", "small", "medium", "large", "timeseries"]

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("light_models")
 QUICK = {
     "synthesizer": {"name": "local", "times": 1},
     "baseline": {"model": "ridge"},
-    "search": {"kappa": 0.1, "population": 8, "generations": 4},
+    "search": {"kappa": 0.1, "operators": {"population": 8, "generations": 4}},
     "split": {"folds": 1, "test_size": 0.3},
 }
 
@@ -222,7 +222,8 @@ def test_the_search_raises_the_mean_error(engine):
     rng = np.random.default_rng(1)
     bad, y = rng.random((4, 3)), rng.random((4, 2))
     config = SearchConfig(
-        kappa=1.0, population=10, generations=5, operators={"start": "unique"}
+        kappa=1.0,
+        operators={"population": 10, "generations": 5, "start": "unique"},
     )
     domain = learn_domain(bad, bad, y, n_classes=0, n_categorical=0)
 

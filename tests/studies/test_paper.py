@@ -225,8 +225,7 @@ class TestSplit:
     def test_classification_lowers_the_positive_class(self, tmp_path):
         task = split_task(load_diabetes(stand_ins(tmp_path)), SplitConfig(folds=1), 1)
         search = {
-            "generations": 5,
-            "operators": {"flip": 0.0, "reapply": False},
+            "operators": {"generations": 5, "flip": 0.0, "reapply": False},
         }
         setting = quick("diabetes", hardness={"alpha": 0.7}, search=search)
         split = Split(task, 0, setting)
