@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from amlb_ext.cli.command import Jobs, Seed, Suite, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.checked_call import Count
 from amlb_ext.core.errors import SuiteError, suggest_nearest
 from amlb_ext.core.paths import check_suite_folder
+
+if TYPE_CHECKING:
+    from amlb_ext.validity import Certificate
 
 
 @command(group="benchmark")
@@ -35,13 +37,37 @@ def show(
     $ hardsynth show hard --task toy
     """
     check_suite_folder(suite)
-    from amlb_ext.suite import open_suite
+    from amlb_ext.suite import SuiteFiles, open_suite
     from amlb_ext.suite.series_manifest import SeriesManifest
-    from amlb_ext.validity import certificates_to_json
+    from amlb_ext.units.stored_windows import ForecastSuite
+    from amlb_ext.validity import (
+        certificates_to_json,
+        read_certificates,
+        window_certificate,
+    )
 
-    are_series = isinstance(open_suite(suite).manifest, SeriesManifest)
-    find = _stored_of_series if are_series else _stored_of_tables
-    shown, missing = find(suite, task)
+    remedy = f"measure them: hardsynth certify {shlex.quote(str(suite))}"
+    stored: dict[str, Certificate]
+    if isinstance(open_suite(suite).manifest, SeriesManifest):
+        stored = window_certificate.read_certificates(ForecastSuite.load(suite))
+        known = list(stored)
+        remedy = "generate it again without --certificate none"
+    else:
+        files = SuiteFiles.load(suite)
+        stored, known = read_certificates(files), list(files.tasks)
+    for name in task if known else ():
+        if name not in known:
+            raise SuiteError(
+                f"{suite} has no task {name!r}", suggest_nearest(name, known)
+            )
+    wanted = task or known
+    shown = [stored[name] for name in wanted if name in stored]
+    missing = [name for name in wanted if name not in stored]
+    if not shown:
+        raise SuiteError(
+            f"{suite} has no stored certificate of {', '.join(missing) or 'any task'}",
+            remedy,
+        )
 
     def text() -> str:
         lines = [certificate.text() for certificate in shown]
@@ -52,48 +78,6 @@ def show(
         return "\n".join(lines)
 
     return Answer(text, lambda: certificates_to_json(shown))
-
-
-def _stored_of_tables(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
-    """Return the stored certificates of tasks, and the names of tasks without one."""
-    from amlb_ext.suite import SuiteFiles
-    from amlb_ext.validity import read_certificates
-
-    files = SuiteFiles.load(suite)
-    for task in tasks:
-        if task not in files.tasks:
-            raise SuiteError(
-                f"{suite} has no task {task!r}", suggest_nearest(task, files.tasks)
-            )
-    stored = read_certificates(files)
-    wanted = tasks or list(files.tasks)
-    missing = [task for task in wanted if task not in stored]
-    if len(missing) == len(wanted):
-        raise SuiteError(
-            f"{suite} has no stored certificate of {', '.join(missing)}",
-            f"measure them: hardsynth certify {shlex.quote(str(suite))}",
-        )
-    return [stored[task] for task in wanted if task in stored], missing
-
-
-def _stored_of_series(suite: Path, tasks: Sequence[str]) -> tuple[list[Any], list[str]]:
-    """Return the stored certificates of forecasting tasks, of which none is without."""
-    from amlb_ext.units.stored_windows import ForecastSuite
-    from amlb_ext.validity.window_certificate import read_certificates
-
-    stored = read_certificates(ForecastSuite.load(suite))
-    if not stored:
-        raise SuiteError(
-            f"{suite} was written without certificates",
-            "generate it again without --certificate none",
-        )
-    for task in tasks:
-        if task not in stored:
-            raise SuiteError(
-                f"{suite} has no certificate of {task!r}",
-                suggest_nearest(task, list(stored)),
-            )
-    return [stored[task] for task in tasks or stored], []
 
 
 @command(group="benchmark")

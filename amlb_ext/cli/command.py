@@ -301,9 +301,8 @@ class Flag:
         word: Any = self._completed() if for_completion else str
         negative = ""
         kind: Any = inspect.Parameter.KEYWORD_ONLY
-        # a list: of a flag that is given twice the last value counts
+        # a list, since any flag may be given twice
         annotation: Any = list[word]
-        default: Any = REQUIRED
         if values.is_switch(self.annotation):
             annotation = bool
             if self.default is None:
@@ -317,11 +316,11 @@ class Flag:
                 kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             elif values.is_list(self.annotation):
                 kind = inspect.Parameter.VAR_POSITIONAL
-        if not self.is_required and kind is not inspect.Parameter.VAR_POSITIONAL:
-            default = None
-            # a script for a shell would take a switch that may be None for a flag with a value
-            if not for_completion:
-                annotation = annotation | None
+        # what is required is asked for by the parser's caller, which names all that is missing
+        default = REQUIRED if kind is inspect.Parameter.VAR_POSITIONAL else None
+        # a script for a shell would take a switch that may be None for a flag with a value
+        if not for_completion and default is None:
+            annotation = annotation | None
         notes = Parameter(
             name=self.names,
             help=self.text,
@@ -337,7 +336,7 @@ class Flag:
 
     def read(self, given: Any) -> Any:
         """Return the value that stands for what cyclopts found; the default where it found none."""
-        if given is None or given == ():
+        if given is None:
             return self.default
         if isinstance(given, bool):
             return given
@@ -535,7 +534,7 @@ class Command:
         arguments: dict[str, Any] = {}
         layer = {}
         for flag in self.flags:
-            value = flag.read(given.get(flag.name.replace(".", "__")))
+            value = flag.read(given.get(flag.name))
             if not flag.is_setting:
                 arguments[flag.name] = value
             elif value is not None:

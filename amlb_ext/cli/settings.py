@@ -114,8 +114,7 @@ def default_text(field: FieldInfo) -> str:
         return "on"
     if isinstance(default, tuple):
         return ",".join(default)
-    is_record = isinstance(default, BaseModel)
-    return "" if is_record or default in (None, "", {}, False) else str(default)
+    return "" if default in (None, "", {}, False) else str(default)
 
 
 def is_repeatable(field: FieldInfo) -> bool:

@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
-
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
 #: Reads the words of one value.
@@ -49,10 +47,10 @@ def is_pair(annotation: Any) -> bool:
 
 
 def is_mapping(annotation: Any) -> bool:
-    """Whether a flag takes ``KEY=VALUE``, for a mapping or for the fields of a record."""
+    """Whether a flag takes ``KEY=VALUE``."""
     member = members(annotation)[0]
     kind = typing.get_origin(member) or member
-    return isinstance(kind, type) and issubclass(kind, Mapping | BaseModel)
+    return isinstance(kind, type) and issubclass(kind, Mapping)
 
 
 def is_list(annotation: Any) -> bool:

@@ -37,10 +37,18 @@ def test_flags_reach_their_settings():
     assert config.hardness.class_alpha == {"yes": 0.4}
 
 
-def test_the_last_of_two_counts():
+def test_of_one_value_the_last_counts_and_of_a_list_all_do():
     assert config_of("--seed", "3", "--seed", "4", "--rule", "wrong").seed == 4
-    words = ["--composition", "bad", "ga", "--rule", "wrong", "--composition", "bad"]
-    assert config_of(*words).composition == ("bad",)
+    words = [
+        "--composition",
+        "bad",
+        "ga",
+        "--rule",
+        "wrong",
+        "--composition",
+        "synthetic",
+    ]
+    assert config_of(*words).composition == ("bad", "ga", "synthetic")
 
 
 def test_thresholds_per_class_as_one_types_them():
