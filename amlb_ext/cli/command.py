@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
-from pydantic import Field
 
 from amlb_ext.cli import values
 from amlb_ext.cli.display import Answer
@@ -232,8 +231,7 @@ SHARED = {
         "load pickle or joblib files; they can run any code, so use this for your own files only",
     ),
 }
-#: Types that several commands use.
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
+#: A number of processes, 0 for one per core.
 Jobs = CountOrNone
 #: A suite's folder, by position or behind ``-u``.
 Suite = Path
