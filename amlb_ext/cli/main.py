@@ -206,7 +206,7 @@ def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
         if "-u" in words and command.flags[0].name == "suite":
             return f"the suite is named twice: {word} and -u"
         return f"unknown argument {word}"
-    if isinstance(error, MissingArgumentError):
+    if isinstance(error, MissingArgumentError) and error.argument:
         flag = command.find(error.argument.field_info.name.replace("__", "."))
         return f"{flag.title} needs a value, {flag.metavar}"
     error.verbose = False
