@@ -607,8 +607,17 @@ def refuse_unused(
         ...
     amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
     """
+    known = {*used, *_EVERYWHERE}
+    unused = [name for name in typed if not {name, name.partition(".")[0]} & known]
+    refuse_flags(typed, unused, where, instead)
+
+
+def refuse_flags(
+    typed: Mapping[str, str], names: Collection[str], where: str, instead: str
+) -> None:
+    """Refuse those flags of the command line that are named; as :func:`refuse_unused`."""
     for name, flag in typed.items():
-        if not {name, name.partition(".")[0]} & {*used, *_EVERYWHERE}:
+        if name in names:
             raise ConfigError(f"{flag} has no effect {where}", instead)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
 from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
@@ -167,10 +167,9 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             **need,
         )
     else:
-        others = typed.keys() - {"results", "predictions", "task"}
-        refuse_unused(
+        refuse_flags(
             typed,
-            others,
+            ("results", "predictions", "task"),
             "on a table",
             "name models or predictions with --baseline and --candidate",
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import refuse_unused
+from amlb_ext.cli.command import refuse_flags, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
@@ -130,10 +130,9 @@ def _refuse_roles(sources: Sequence[str], typed: Mapping[str, str]) -> None:
         own |= {"source.sep", "source.decimal"}
     if set(sources) & set(BUNDLED_SERIES_SPECS):
         own -= {"horizon", "season", "frequency"}
-    others = [name for name in typed if name not in own]
-    refuse_unused(
+    refuse_flags(
         typed,
-        others,
+        own,
         f"on {sources[0]}",
         "leave it out: the source says which columns its series have",
     )

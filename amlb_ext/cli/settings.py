@@ -74,22 +74,12 @@ def flag_name(path: SettingPath) -> str:
 
 #: How the columns of a table are read.
 READING_SETTINGS = frozenset(
-    {
-        ("source", "drop"),
-        ("source", "read_as"),
-        ("source", "sep"),
-        ("source", "decimal"),
-    }
+    ("source", name) for name in ("drop", "read_as", "sep", "decimal")
 )
 
 #: What keeps rows of a table together or in order when they are split.
 ORDER_SETTINGS = frozenset(
-    {
-        ("split", "time"),
-        ("split", "group"),
-        ("split", "cluster_by"),
-        ("split", "gap"),
-    }
+    ("split", name) for name in ("time", "group", "cluster_by", "gap")
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, RunError
@@ -68,9 +68,11 @@ def verify(
             raise ConfigError(
                 "a definition is checked by itself", "leave the suite out"
             )
-        others = typed.keys() - {"repair", "source", "trust_pickle", "trust_suite"}
-        refuse_unused(
-            typed, others, "with --definition", "leave it out: nothing is mended"
+        refuse_flags(
+            typed,
+            ("repair", "source", "trust_pickle", "trust_suite"),
+            "with --definition",
+            "leave it out: nothing is mended",
         )
         return _verify_definition(definition, settings)
     if suite is None:
