@@ -141,6 +141,14 @@ def direct(monkeypatch):
 
 
 @pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """An empty folder for what is downloaded; a request that fails is not tried again."""
+    monkeypatch.setenv("HARDSYNTH_CACHE", str(tmp_path / "own"))
+    monkeypatch.setattr("amlb_ext.sources.download.TRIES", 1)
+    return tmp_path / "own"
+
+
+@pytest.fixture
 def openml_cache(tmp_path):
     """A private copy of the offline OpenML cache with real tasks."""
     source = REAL_DATA / "openml_cache"

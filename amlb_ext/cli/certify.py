@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal
 
-from amlb_ext.cli.command import Jobs, Seed, Suite, command
+from amlb_ext.cli.command import Jobs, Suite, command
 from amlb_ext.cli.display import Answer
-from amlb_ext.core.checked_call import Count
+from amlb_ext.core.checked_call import Count, Seed
 from amlb_ext.core.errors import SuiteError, suggest_nearest
 from amlb_ext.core.paths import check_suite_folder
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
-from pydantic import Field
 
 from amlb_ext.cli import values
 from amlb_ext.cli.display import Answer
@@ -232,8 +231,7 @@ SHARED = {
         "load pickle or joblib files; they can run any code, so use this for your own files only",
     ),
 }
-#: Types that several commands use.
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
+#: A number of processes, 0 for one per core.
 Jobs = CountOrNone
 #: A suite's folder, by position or behind ``-u``.
 Suite = Path
@@ -301,9 +299,8 @@ class Flag:
         word: Any = self._completed() if for_completion else str
         negative = ""
         kind: Any = inspect.Parameter.KEYWORD_ONLY
-        # a list: of a flag that is given twice the last value counts
+        # a list, since any flag may be given twice
         annotation: Any = list[word]
-        default: Any = REQUIRED
         if values.is_switch(self.annotation):
             annotation = bool
             if self.default is None:
@@ -317,11 +314,11 @@ class Flag:
                 kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             elif values.is_list(self.annotation):
                 kind = inspect.Parameter.VAR_POSITIONAL
-        if not self.is_required and kind is not inspect.Parameter.VAR_POSITIONAL:
-            default = None
-            # a script for a shell would take a switch that may be None for a flag with a value
-            if not for_completion:
-                annotation = annotation | None
+        # what is required is asked for by the parser's caller, which names all that is missing
+        default = REQUIRED if kind is inspect.Parameter.VAR_POSITIONAL else None
+        # a script for a shell would take a switch that may be None for a flag with a value
+        if not for_completion and default is None:
+            annotation = annotation | None
         notes = Parameter(
             name=self.names,
             help=self.text,
@@ -337,7 +334,7 @@ class Flag:
 
     def read(self, given: Any) -> Any:
         """Return the value that stands for what cyclopts found; the default where it found none."""
-        if given is None or given == ():
+        if given is None:
             return self.default
         if isinstance(given, bool):
             return given
@@ -535,7 +532,7 @@ class Command:
         arguments: dict[str, Any] = {}
         layer = {}
         for flag in self.flags:
-            value = flag.read(given.get(flag.name.replace(".", "__")))
+            value = flag.read(given.get(flag.name))
             if not flag.is_setting:
                 arguments[flag.name] = value
             elif value is not None:
@@ -610,8 +607,17 @@ def refuse_unused(
         ...
     amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
     """
+    known = {*used, *_EVERYWHERE}
+    unused = [name for name in typed if not {name, name.partition(".")[0]} & known]
+    refuse_flags(typed, unused, where, instead)
+
+
+def refuse_flags(
+    typed: Mapping[str, str], names: Collection[str], where: str, instead: str
+) -> None:
+    """Refuse those flags of the command line that are named; as :func:`refuse_unused`."""
     for name, flag in typed.items():
-        if not {name, name.partition(".")[0]} & {*used, *_EVERYWHERE}:
+        if name in names:
             raise ConfigError(f"{flag} has no effect {where}", instead)
 
 

@@ -7,26 +7,21 @@ log, so that a first look shows one screen.
 from __future__ import annotations
 
 import contextlib
+import io
 import shlex
 import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from amlb_ext.cli.command import command
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import ConfigError, RunError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: What the demo is about: real rows with categories, real rows of a regression, and a simulated
 #: table on which F, a linear model, is surely wrong.
 TASKS = ("titanic", "diabetes", "toy")
-#: F once more, with other seeds and rows: a control, which answers nothing.
-_CONTROLS = ("HardsynthBaseline", "HardsynthNull")
 _LOG = "demo.log"
 
 
@@ -93,10 +88,11 @@ def demo(
         )
         if not no_amlb:
             _run_amlb(steps, suite, results, amlb)
-        steps.run("write the report", ["report", suite, "-r", results], accepted=(0, 1))
-    print(f"\ndone in {time.monotonic() - began:.0f} s; all output: {out / _LOG}")
-    print(f"report: {out / 'suite' / 'hardsynth' / 'report.html'}\n")
-    print("\n".join(answer_lines(_read_contrasts(out))))
+        answer = steps.run(
+            "write the report", ["report", suite, "-r", results], accepted=(0, 1)
+        )
+    print(f"\ndone in {time.monotonic() - began:.0f} s; all output: {out / _LOG}\n")
+    print(answer, end="")
     return 0
 
 
@@ -141,10 +137,15 @@ class _Steps:
         #: Exit status of the last command.
         self.status = 0
 
+    @property
+    def last_line(self) -> str:
+        """What the last command printed last."""
+        return Path(self._log.name).read_text("utf-8").rstrip().rpartition("\n")[2]
+
     def run(
         self, title: str, words: Sequence[str], accepted: Sequence[int] = (0,)
     ) -> str:
-        """Run a command, print how long it took, and return the end of its output.
+        """Run a command, print how long it took, and return what it printed as its answer.
 
         Raises
         ------
@@ -158,24 +159,19 @@ class _Steps:
         print(f"{self._number}. {title}\n   $ {command}", flush=True)
         self._log.write(f"$ {command}\n")
         self._log.flush()
-        start = self._log.tell()
         began = time.monotonic()
-        with (
-            contextlib.redirect_stdout(self._log),
-            contextlib.redirect_stderr(self._log),
-        ):
-            status = self.status = main(words)
+        answer = io.StringIO()
+        with contextlib.redirect_stdout(answer), contextlib.redirect_stderr(self._log):
+            self.status = main(words)
+        self._log.write(answer.getvalue())
         self._log.flush()
-        # the position counts bytes, not characters
-        printed = Path(self._log.name).read_bytes()[start:].decode("utf-8", "replace")
-        last_line = (printed.strip().splitlines() or [""])[-1]
-        if status not in accepted:
+        if self.status not in accepted:
             raise RunError(
-                f"the demo stopped, exit status {status}: {last_line}",
+                f"the demo stopped, exit status {self.status}: {self.last_line}",
                 f"its output: {self._log.name}",
             )
         print(f"   {time.monotonic() - began:.0f} s", flush=True)
-        return last_line
+        return answer.getvalue()
 
 
 def _run_amlb(steps: _Steps, suite: str, results: str, amlb: str | None) -> None:
@@ -185,59 +181,9 @@ def _run_amlb(steps: _Steps, suite: str, results: str, amlb: str | None) -> None
         words += ["-t", f"{task}_full"]
     if amlb:
         words += ["--amlb", amlb]
-    last_line = steps.run(
+    steps.run(
         "run the AutoML Benchmark itself, runbenchmark.py", words, accepted=(0, 2)
     )
     if steps.status != 0:
-        reason = last_line.partition("error:")[2].strip() or last_line
+        reason = steps.last_line.partition("error:")[2].strip() or steps.last_line
         print(f"   left out, AMLB cannot be had here: {reason}", flush=True)
-
-
-def _read_contrasts(out: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_csv(
-        out / "suite" / "hardsynth" / "report" / "contrasts.csv", keep_default_na=True
-    )
-
-
-def answer_lines(contrasts: pd.DataFrame) -> list[str]:
-    """Return one line for each task, those with a better model than F first.
-
-    Parameters
-    ----------
-    contrasts : DataFrame
-        The report's table of that name.
-    """
-    better = []
-    undecided = []
-    for task, of_task in contrasts.groupby("task", sort=False):
-        of_task = of_task[~of_task["framework"].isin(_CONTROLS)]
-        overall = of_task[of_task["where"] == "all rows"].sort_values("relative")
-        if overall.empty:
-            continue
-        best = overall.iloc[0]
-        text = f"{best['framework']}'s loss is {_change_words(best['relative'])} F's"
-        region = of_task[
-            (of_task["where"] == "region") & (of_task["framework"] == best["framework"])
-        ]
-        if len(region) and region["verdict"].iloc[0] != "no claim":
-            where_f_fails = _change_words(region["relative"].iloc[0])
-            text += f", and {where_f_fails} it where F fails"
-        if best["verdict"] == "better":
-            better.append(f"{task}: a better model than F: {text}")
-        else:
-            undecided.append(f"{task}: none is shown to be better than F: {text}")
-    return better + undecided
-
-
-def _change_words(relative: float) -> str:
-    """Return how a loss differs from F's.
-
-    Examples
-    --------
-    >>> _change_words(-0.953), _change_words(0.05)
-    ('95 % below', '5.0 % above')
-    """
-    side = "below" if relative < 0 else "above"
-    return f"{format_percent(abs(relative))} {side}"

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from amlb_ext.cli.command import Suite, command
+from amlb_ext.cli.command import Suite, command, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
+
+#: What only some exports take.
+_FLAGS = {
+    "amlb": ("base_url", "form"),
+    "tabarena": (),
+    "huggingface": ("base_url", "licence"),
+    "openml-files": ("licence",),
+}
 
 
 @command(group="benchmark", flag_names={"runner": "--for"})
@@ -22,6 +30,7 @@ def export(
     form: Literal["archives", "files"] | None = None,
     licence: Sequence[str] = (),
     quiet: bool = False,
+    typed: Mapping[str, str],
 ) -> Answer:
     """Pack a suite for workers that fetch its data, for TabArena, or as a data set.
 
@@ -56,9 +65,18 @@ def export(
     $ hardsynth export hard --base-url https://HOST/FOLDER
     $ hardsynth export hard --for huggingface
     """
-    _refuse_flags(
-        runner, {"--base-url": base_url, "--form": form, "--licence": licence}
+    refuse_unused(
+        typed,
+        (*_FLAGS[runner], "runner", "out"),
+        f"with --for {runner}",
+        "leave it out",
     )
+    if runner == "amlb" and base_url is None:
+        raise ConfigError(
+            "hardsynth export needs the address from which AMLB fetches the files",
+            "give --base-url https://HOST/FOLDER, or --for tabarena, huggingface or openml-files, "
+            "which need none",
+        )
     check_suite_folder(suite)
     if runner == "tabarena":
         from amlb_ext import tabarena
@@ -94,24 +112,3 @@ def export(
         lambda: export_summary(written, str(suite)),
         lambda: json_text({**vars(written), **more}),
     )
-
-
-def _refuse_flags(runner: str, given: dict[str, Any]) -> None:
-    """Raise for a flag that such an export does not have, and for an address that AMLB lacks."""
-    known = {
-        "amlb": ("--base-url", "--form"),
-        "tabarena": (),
-        "huggingface": ("--base-url", "--licence"),
-        "openml-files": ("--licence",),
-    }[runner]
-    for flag, value in given.items():
-        if value and flag not in known:
-            raise ConfigError(
-                f"an export --for {runner} has no {flag}", f"leave {flag} out"
-            )
-    if runner == "amlb" and given["--base-url"] is None:
-        raise ConfigError(
-            "hardsynth export needs the address from which AMLB fetches the files",
-            "give --base-url https://HOST/FOLDER, or --for tabarena, huggingface or openml-files, "
-            "which need none",
-        )

@@ -6,13 +6,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
 from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
 from amlb_ext.cli.values import named_files, read_share
@@ -75,7 +73,6 @@ def gate(
     target: str | None = None,
     baseline: str | None = None,
     candidate: Sequence[str] = (),
-    margin: Annotated[float, Field(gt=0, lt=1)] = 0.05,
     level: Level = 0.95,
     results: Sequence[str] = (),
     predictions: Sequence[str] = (),
@@ -92,7 +89,7 @@ def gate(
     settings: dict[str, Any],
     typed: Mapping[str, str],
     **options: Any,
-) -> int:
+) -> Answer:
     """Decide in CI, by an exit status, whether a candidate may replace F.
 
     Compare a candidate with F, on a table as 'hardsynth compare' does, or on a suite as 'hardsynth
@@ -141,15 +138,8 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     $ hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures
     """
     check_file(suite)
-    need: dict[str, Any] = {
-        "need": options.pop("need"),
-        "where": options.pop("where"),
-        "margin": margin,
-        "no_harm": options.pop("no_harm"),
-        "max_flips": None
-        if max_flips is None
-        else read_share(max_flips, "--max-flips"),
-    }
+    need = {name: options.pop(name) for name in ("need", "where", "margin", "no_harm")}
+    need["max_flips"] = max_flips and read_share(max_flips, "--max-flips")
     commands: tuple[str, ...] = ()
     differing: list[str] = []
     if check:
@@ -177,10 +167,9 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             **need,
         )
     else:
-        others = typed.keys() - {"results", "predictions", "task"}
-        refuse_unused(
+        refuse_flags(
             typed,
-            others,
+            ("results", "predictions", "task"),
             "on a table",
             "name models or predictions with --baseline and --candidate",
         )
@@ -211,21 +200,21 @@ boosting=boosting.skops --need not-worse --junit gate.xml
 
     if junit:
         write_text(junit, junit_xml(checked))
-    if json:
-        entry = {"outcome": checked.outcome, **to_json_values(checked, omit=("unit",))}
-        print_json({**entry, "commands": list(commands)} if commands else entry)
-    elif not quiet:
-        print(checked.text(), end="")
-        for line in commands:
-            print(f"results are missing: {line}")
-        for line in differing:
-            print(f"not as recorded: {line}")
-        if check and not differing:
-            print("as recorded: files, outcomes and figures are the same")
     if annotate or os.environ.get("GITHUB_ACTIONS") == "true":
         # JSON on standard output stays JSON; the runner reads both streams
         print_commands(github_annotations(checked), sys.stderr if json else sys.stdout)
-    return 1 if differing else EXIT_STATUS[checked.outcome]
+    lines = [f"results are missing: {line}" for line in commands]
+    lines += [f"not as recorded: {line}" for line in differing]
+    if check and not differing:
+        lines.append("as recorded: files, outcomes and figures are the same")
+    entry = {"outcome": checked.outcome, **to_json_values(checked, omit=("unit",))}
+    if commands:
+        entry["commands"] = list(commands)
+    return Answer(
+        lambda: checked.text() + "\n".join(lines),
+        lambda: entry,
+        status=1 if differing else EXIT_STATUS[checked.outcome],
+    )
 
 
 def _read_predictions(

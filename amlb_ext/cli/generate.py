@@ -16,7 +16,6 @@ from amlb_ext.cli.series import (
     SERIES,
     generate_rows,
     generate_series,
-    harden_series,
     hardens_series,
     takes_series,
     without_series_flags,
@@ -126,7 +125,9 @@ def harden(
 
     name = default_twin_name(benchmark)
     if hardens_series(benchmark, typed, settings):
-        return harden_series(benchmark, name, options, settings, typed)
+        return generate_series(
+            [benchmark], options, settings, typed, name=name, is_twin=True
+        )
     return make_suite(
         (benchmark,),
         twin=True,

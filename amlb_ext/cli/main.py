@@ -8,7 +8,6 @@ check failed, or standard output could not be written · 2 invalid input, nothin
 from __future__ import annotations
 
 import difflib
-import re
 import shutil
 import sys
 import textwrap
@@ -154,24 +153,30 @@ def parse(
     )
     command.add_to(app)
     try:
-        once = _without_replaced(words, command)
-        _, bound, _ = app.parse_args(once, exit_on_error=False, print_error=False)
+        _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         problem = _explain(error, command, words[1:])
         raise ConfigError(problem, f"see hardsynth {name} --help") from None
-    given = dict(bound.arguments)
-    for flag in command.flags:
-        if flag.is_required and given.get(flag.name) in (None, ()):
-            raise ConfigError(
-                f"the following arguments are required: {flag.title}",
-                f"see hardsynth {name} --help",
-            )
+    given = {
+        key.replace("__", "."): value
+        for key, value in bound.arguments.items()
+        if value not in (None, ())
+    }
+    missing = [
+        flag.title
+        for flag in command.flags
+        if flag.is_required and flag.name not in given
+    ]
+    if missing:
+        raise ConfigError(
+            f"the following arguments are required: {', '.join(missing)}",
+            f"see hardsynth {name} --help",
+        )
     arguments = command.arguments(given)
     typed = {
         flag.name: flag.title
         for flag in command.flags
-        if not flag.is_positional
-        and given.get(flag.name.replace(".", "__")) not in (None, ())
+        if not flag.is_positional and flag.name in given
     }
     injected = {"words": tuple(words), "extra": tuple(extra), "typed": typed}
     return command, arguments | injected
@@ -184,26 +189,6 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         return words, []
     place = words.index("--")
     return words[:place], words[place + 1 :]
-
-
-def _without_replaced(words: Sequence[str], command: Command) -> list[str]:
-    """Return the words without settings that are given again: the last one counts.
-
-    ``--targets A B`` is one setting; ``--drop A --drop B`` are two columns.
-    """
-    replaced = set()
-    for flag in command.flags:
-        if flag.takes_several_words and flag.is_setting:
-            places = [place for place, word in enumerate(words) if word in flag.names]
-            replaced.update(places[:-1])
-    kept = []
-    is_kept = True
-    for place, word in enumerate(words):
-        if word.startswith("-"):
-            is_kept = place not in replaced
-        if is_kept:
-            kept.append(word)
-    return kept
 
 
 def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
@@ -221,33 +206,11 @@ def _explain(error: Any, command: Command, words: Sequence[str]) -> str:
         if "-u" in words and command.flags[0].name == "suite":
             return f"the suite is named twice: {word} and -u"
         return f"unknown argument {word}"
-    if isinstance(error, MissingArgumentError):
-        return _missing_value(error, command, words)
+    if isinstance(error, MissingArgumentError) and error.argument:
+        flag = command.find(error.argument.field_info.name.replace("__", "."))
+        return f"{flag.title} needs a value, {flag.metavar}"
     error.verbose = False
     return str(error).removesuffix(".").replace("\n", " ")
-
-
-def _missing_value(error: Any, command: Command, words: Sequence[str]) -> str:
-    flag = command.find(error.argument.field_info.name.replace("__", "."))
-    typed = {word.partition("=")[0] for word in words}
-    known = {name for one in command.flags for name in one.names}
-    for word in words:
-        # a flag that is mistyped is missing, too
-        name = word.partition("=")[0].replace("--no-", "--", 1)
-        if re.match("--[a-z]", name) and not {name, word} & known:
-            return _unknown_flag(word, command)
-    if typed & set(flag.names):
-        return f"{flag.title} needs a value, {flag.metavar}"
-    missing = [flag.title]
-    for other in command.flags:
-        if (
-            other.is_required
-            and not other.is_positional
-            and not typed & set(other.names)
-        ):
-            missing.append(other.title)
-    titles = ", ".join(dict.fromkeys(missing))
-    return f"the following arguments are required: {titles}"
 
 
 def _unknown_flag(word: str, command: Command) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Suite, command, refuse_unused
+from amlb_ext.cli.command import Suite, command, refuse_flags
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.display import escape_controls
@@ -87,17 +87,16 @@ def publish(
     # a suite whose tasks OpenML has no type for is told before a key is asked for
     SuiteFiles.load(suite)
     address = server_url(server)
-    tasks_alone = {"fold", "fit", "url", "wait"} if difficulty else set()
-    refuse_unused(
-        typed,
-        typed.keys() - tasks_alone,
-        "with --difficulty",
-        "leave it out: it is of tasks, and these data have none",
-    )
+    if difficulty:
+        refuse_flags(
+            typed,
+            ("fold", "fit", "url", "wait"),
+            "with --difficulty",
+            "leave it out: it is of tasks, and these data have none",
+        )
     if dry_run:
-        others = typed.keys() - {"wait"}
-        refuse_unused(
-            typed, others, "with --dry-run", "leave it out: nothing is waited for"
+        refuse_flags(
+            typed, ("wait",), "with --dry-run", "leave it out: nothing is waited for"
         )
     if out and not dry_run:
         raise ConfigError(

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import CountOrNone, Level
@@ -20,9 +20,7 @@ from amlb_ext.core.paths import (
 )
 
 #: Where the definition of an ordinary benchmark and its data are.
-_PLACES = frozenset(
-    {("source", "openml_cache"), ("source", "amlb"), ("source", "cache_dir")}
-)
+_PLACES = frozenset({("source", "openml_cache"), ("source", "amlb")})
 
 
 @command(group="benchmark", settings=_PLACES)
@@ -97,9 +95,9 @@ def report(
     $ hardsynth report --results results --baseline RandomForest
     """
     if text or json:
-        others = typed.keys() - ({"out", "text"} if json else {"out"})
         form = "--json" if json else "--text"
-        refuse_unused(typed, others, f"with {form}", f"leave it or {form} out")
+        unused = ("out", "text") if json else ("out",)
+        refuse_flags(typed, unused, f"with {form}", f"leave it or {form} out")
     if baseline is None:
         _check_suite_alone(suite, typed)
     elif refits:
@@ -167,10 +165,9 @@ def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
             "for ordinary results of AMLB",
         )
     check_suite_folder(suite)
-    others = {name for name in typed if not name.startswith(("benchmark", "source."))}
-    refuse_unused(
+    refuse_flags(
         typed,
-        others,
+        [name for name in typed if name.startswith(("benchmark", "source."))],
         "on a suite, which has its own rows",
         "leave it out; it goes with --baseline",
     )

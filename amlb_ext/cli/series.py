@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import refuse_unused
+from amlb_ext.cli.command import refuse_flags, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError, HardsynthError
@@ -38,9 +38,7 @@ SERIES = {
 _SETTINGS = {
     *("name", "seed", "split.time", "baseline.model", "search.copies"),
     *("hardness.rule", "hardness.alpha", "source.target", "source.sep"),
-    *("source.decimal", "source.amlb", "source.userdir", "source.cache_dir"),
-    *("source.max_download", "source.max_unpacked"),
-    *("source.download_time", "source.retries"),
+    *("source.decimal", "source.amlb", "source.userdir", "source.max_file_size"),
 }
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
@@ -132,10 +130,9 @@ def _refuse_roles(sources: Sequence[str], typed: Mapping[str, str]) -> None:
         own |= {"source.sep", "source.decimal"}
     if set(sources) & set(BUNDLED_SERIES_SPECS):
         own -= {"horizon", "season", "frequency"}
-    others = [name for name in typed if name not in own]
-    refuse_unused(
+    refuse_flags(
         typed,
-        others,
+        own,
         f"on {sources[0]}",
         "leave it out: the source says which columns its series have",
     )
@@ -237,19 +234,6 @@ def compare_series(
     return replace(result, notes=(*result.notes, *task.notes))
 
 
-def generate_series(
-    sources: Sequence[str],
-    flags: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    typed: Mapping[str, str],
-) -> Answer:
-    """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`."""
-    _refuse_on_series(typed, _MAKING)
-    target = settings.get("source", {}).get("target")
-    name = settings.get("name", "hardsynth")
-    return _write_series(sources, flags, settings, name=name, target=target)
-
-
 def hardens_series(
     benchmark: str, typed: Mapping[str, str], settings: Mapping[str, Any]
 ) -> bool:
@@ -276,48 +260,39 @@ def hardens_series(
     return False
 
 
-def harden_series(
-    benchmark: str,
-    name: str,
-    flags: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    typed: Mapping[str, str],
-) -> Answer:
-    """Write a suite with the hard twin of an AMLB benchmark of series.
-
-    Parameters
-    ----------
-    benchmark : str
-    name : str
-        Of the main definition, where the user names none.
-    flags, settings, typed : mapping
-    """
-    from amlb_ext.pipeline.twin import benchmark_name
-    from amlb_ext.suite.finish import check_twin
-
-    _refuse_on_series(typed, _MAKING)
-    name = settings.get("name", name)
-    original = benchmark_name(benchmark)
-    check_twin(original, name)
-    return _write_series([benchmark], flags, settings, name=name, benchmark=original)
-
-
-def _write_series(
+def generate_series(
     sources: Sequence[str],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
+    typed: Mapping[str, str],
     *,
-    name: str,
-    target: str | None = None,
-    benchmark: str | None = None,
+    name: str = "hardsynth",
+    is_twin: bool = False,
 ) -> Answer:
-    """Write the suite of some sources, and print what came of it."""
+    """Write a suite of forecasting tasks; see :mod:`amlb_ext.pipeline.generate_series`.
+
+    Parameters
+    ----------
+    sources : sequence of str
+    flags, settings, typed : mapping
+    name : str
+        Of the main definition, where the user names none.
+    is_twin : bool
+        Also write the hard twin of the one source, an AMLB benchmark.
+    """
     from amlb_ext.pipeline.generate_series import (
         SeriesOrder,
         SeriesRequest,
         fulfil_order,
     )
+    from amlb_ext.pipeline.twin import benchmark_name
+    from amlb_ext.suite.finish import check_twin
 
+    _refuse_on_series(typed, _MAKING)
+    name = settings.get("name", name)
+    benchmark = benchmark_name(sources[0]) if is_twin else None
+    if benchmark is not None:
+        check_twin(benchmark, name)
     word = settings.get("baseline", {}).get("model", "theta")
     hardness = settings.get("hardness", {})
     alpha = hardness.get("alpha")
@@ -339,7 +314,7 @@ def _write_series(
     order = SeriesOrder(
         sources=tuple(sources),
         **_how_to_read(flags, settings),
-        target=target,
+        target=settings.get("source", {}).get("target"),
         baseline=word,
         request=request,
     )

@@ -28,14 +28,17 @@ SPECIAL = {
     ("baseline", "model"): "baseline",
     ("baseline", "params"): "baseline-params",
     ("synthesizer", "name"): "synthesizer",
-    ("hardness", "floor"): "alpha-floor",
     ("source", "drop"): "drop",
     ("source", "read_as"): "as",
     ("relations", "rules"): "relation",
     ("relations", "drop"): "drop-relation",
 }
-#: Settings that a flag cannot hold: lists of lists.
-FILE_ONLY = {("relations", "one_hot"), ("relations", "combinations")}
+#: Settings that no flag has: lists of lists, and the operators, which belong to the preset.
+FILE_ONLY = {
+    ("relations", "one_hot"),
+    ("relations", "combinations"),
+    ("search", "operators"),
+}
 
 
 @cache
@@ -71,22 +74,12 @@ def flag_name(path: SettingPath) -> str:
 
 #: How the columns of a table are read.
 READING_SETTINGS = frozenset(
-    {
-        ("source", "drop"),
-        ("source", "read_as"),
-        ("source", "sep"),
-        ("source", "decimal"),
-    }
+    ("source", name) for name in ("drop", "read_as", "sep", "decimal")
 )
 
 #: What keeps rows of a table together or in order when they are split.
 ORDER_SETTINGS = frozenset(
-    {
-        ("split", "time"),
-        ("split", "group"),
-        ("split", "cluster_by"),
-        ("split", "gap"),
-    }
+    ("split", name) for name in ("time", "group", "cluster_by", "gap")
 )
 
 
@@ -111,8 +104,7 @@ def default_text(field: FieldInfo) -> str:
         return "on"
     if isinstance(default, tuple):
         return ",".join(default)
-    is_record = isinstance(default, BaseModel)
-    return "" if is_record or default in (None, "", {}, False) else str(default)
+    return "" if default in (None, "", {}, False) else str(default)
 
 
 def is_repeatable(field: FieldInfo) -> bool:

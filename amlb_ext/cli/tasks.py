@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Seed, command, refuse_unused
+from amlb_ext.cli.command import command, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
+from amlb_ext.core.checked_call import Seed
 from amlb_ext.core.errors import ConfigError
 
 

@@ -6,20 +6,20 @@ before anything starts.
 
 from __future__ import annotations
 
-import math
-import re
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
 #: Reads the words of one value.
 Reader = Callable[[str], Any]
+_FINITE = ConfigDict(allow_inf_nan=False)
 
 
 def members(annotation: Any) -> list[Any]:
@@ -49,10 +49,10 @@ def is_pair(annotation: Any) -> bool:
 
 
 def is_mapping(annotation: Any) -> bool:
-    """Whether a flag takes ``KEY=VALUE``, for a mapping or for the fields of a record."""
+    """Whether a flag takes ``KEY=VALUE``."""
     member = members(annotation)[0]
     kind = typing.get_origin(member) or member
-    return isinstance(kind, type) and issubclass(kind, Mapping | BaseModel)
+    return isinstance(kind, type) and issubclass(kind, Mapping)
 
 
 def is_list(annotation: Any) -> bool:
@@ -102,14 +102,18 @@ def reader(flag: str, annotation: Any) -> Reader:
     >>> reader("--level", Level)("2")
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.ConfigError: --level: 2 is not a number above 0 and below 1
+    amlb_ext.core.errors.ConfigError: --level = '2': input should be less than 1
     """
-    base = is_number(annotation)
     known = choices(annotation)
 
     def read(text: str) -> Any:
-        if base is not None:
-            return _read_number(flag, text, base, _bounds(item(annotation)))
+        if is_number(annotation):
+            number = TypeAdapter(item(annotation), config=_FINITE)
+            try:
+                return number.validate_python(text)
+            except ValidationError as error:
+                problem = error.errors()[0]
+                raise explain_problem({**problem, "loc": (flag,)}) from None
         if known and text not in known:
             raise ConfigError(
                 f"{flag}: {text!r} is unknown", suggest_nearest(text, known)
@@ -117,37 +121,6 @@ def reader(flag: str, annotation: Any) -> Reader:
         return Path(text) if item(annotation) is Path else text
 
     return read
-
-
-def _bounds(annotation: Any) -> dict[str, float]:
-    """Return the bounds of a number by pydantic's names: ``ge``, ``gt``, ``le``, ``lt``."""
-    bounds = {}
-    for note in typing.get_args(annotation)[1:]:
-        for part in getattr(note, "metadata", ()):
-            for name in ("ge", "gt", "le", "lt"):
-                if hasattr(part, name):
-                    bounds[name] = getattr(part, name)
-    return bounds
-
-
-def _read_number(flag: str, text: str, base: type, bounds: Mapping[str, float]) -> Any:
-    try:
-        # Python takes "1_000", and digits of other scripts
-        if base is int and not re.fullmatch(r"-?[0-9]{1,18}", text):
-            raise ValueError
-        value = base(text)
-    except ValueError:
-        value = math.nan
-    is_inside = bounds.get("ge", -math.inf) <= value <= bounds.get(
-        "le", math.inf
-    ) and bounds.get("gt", -math.inf) < value < bounds.get("lt", math.inf)
-    if is_inside and math.isfinite(value):
-        return value
-    words = {"gt": "above", "ge": "from", "le": "up to", "lt": "below"}
-    limits = [f"{words[name]} {bounds[name]:g}" for name in words if name in bounds]
-    name = "whole number" if base is int else "number" if limits else "finite number"
-    wanted = f"a {name} {' and '.join(limits)}".strip()
-    raise ConfigError(f"{flag}: {text or 'nothing'} is not {wanted}")
 
 
 def split_pairs(

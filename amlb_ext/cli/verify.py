@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_unused
-from amlb_ext.cli.display import print_json
+from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
+from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import build_config
-from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
@@ -35,10 +33,9 @@ def verify(
     trust_suite: bool = False,
     jobs: Jobs = 0,
     quiet: bool = False,
-    json: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, str],
-) -> int:
+) -> Answer:
     """Check a suite, or repair it; or check an AMLB definition of your own.
 
     Check every checksum and AMLB's rules for loading data, without AMLB. With --repair, restore
@@ -71,11 +68,13 @@ def verify(
             raise ConfigError(
                 "a definition is checked by itself", "leave the suite out"
             )
-        others = typed.keys() - {"repair", "source", "trust_pickle", "trust_suite"}
-        refuse_unused(
-            typed, others, "with --definition", "leave it out: nothing is mended"
+        refuse_flags(
+            typed,
+            ("repair", "source", "trust_pickle", "trust_suite"),
+            "with --definition",
+            "leave it out: nothing is mended",
         )
-        return _verify_definition(definition, settings, quiet=quiet, json=json)
+        return _verify_definition(definition, settings)
     if suite is None:
         raise ConfigError("no suite is named", "give its folder, or --definition FILE")
     if not is_export_folder(suite):
@@ -87,7 +86,7 @@ def verify(
         options = build_config(settings).source
         trusted = {"trust_pickle": trust_pickle, "trust_suite": trust_suite}
         mended, findings = _repair(
-            suite, source, options=options, workers=jobs, quiet=quiet or json, **trusted
+            suite, source, options=options, workers=jobs, quiet=quiet, **trusted
         )
     else:
         refuse_unused(
@@ -99,40 +98,40 @@ def verify(
         findings = verify_folder(suite)
     warnings = [finding for finding in findings if finding.startswith(WARNING)]
     problems = [finding for finding in findings if not finding.startswith(WARNING)]
-    if json:
-        entry = {"suite": suite, "problems": problems, "warnings": warnings}
-        print_json({**entry, "mended": list(mended)} if repair else entry)
-        return 1 if problems else 0
-    if not quiet:
-        for path in mended:
-            print(f"{path} was made again.")
-    for finding in findings:
-        print(escape_controls(finding), file=sys.stderr if quiet else sys.stdout)
-    if not (problems or quiet):
-        print(f"{shlex.quote(str(suite))}: checksums, provenance and AMLB's rules hold")
-    return 1 if problems else 0
+    lines = [*(f"{path} was made again." for path in mended), *findings]
+    if not problems:
+        lines.append(
+            f"{shlex.quote(str(suite))}: checksums, provenance and AMLB's rules hold"
+        )
+    entry = {"suite": suite, "problems": problems, "warnings": warnings}
+    if repair:
+        entry["mended"] = list(mended)
+    return Answer(
+        lambda: "\n".join(lines),
+        lambda: entry,
+        status=1 if problems else 0,
+        is_urgent=bool(findings),
+    )
 
 
-def _verify_definition(
-    definition: str, settings: dict[str, Any], *, quiet: bool, json: bool
-) -> int:
-    """Print what AMLB would fail on or mis-score, of a definition that stands anywhere."""
+def _verify_definition(definition: str, settings: dict[str, Any]) -> Answer:
+    """Return what AMLB would fail on or mis-score, of a definition that stands anywhere."""
     from amlb_ext.sources.definition_check import check_definition
 
     found = check_definition(definition, build_config(settings).source)
-    if json:
-        print_json(vars(found))
-        return 1 if found.problems else 0
-    for problem in found.problems:
-        print(escape_controls(problem), file=sys.stderr if quiet else sys.stdout)
-    if not quiet:
-        if found.unseen:
-            print(f"not looked at, without CSV files: {', '.join(found.unseen)}")
-        if found.checked and not found.problems:
-            count = len(found.checked)
-            tasks = "1 task" if count == 1 else f"{count} tasks"
-            print(f"{shlex.quote(definition)}: AMLB's rules hold for {tasks}")
-    return 1 if found.problems else 0
+    lines = list(found.problems)
+    if found.unseen:
+        lines.append(f"not looked at, without CSV files: {', '.join(found.unseen)}")
+    if found.checked and not found.problems:
+        count = len(found.checked)
+        tasks = "1 task" if count == 1 else f"{count} tasks"
+        lines.append(f"{shlex.quote(definition)}: AMLB's rules hold for {tasks}")
+    return Answer(
+        lambda: "\n".join(lines),
+        lambda: vars(found),
+        status=1 if found.problems else 0,
+        is_urgent=bool(found.problems),
+    )
 
 
 def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:

@@ -7,16 +7,21 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from amlb_ext.comparison.compare import Claim, compare_labelled
 from amlb_ext.comparison.out_of_fold import read_fold_column
 from amlb_ext.comparison.result import ModelComparison
-from amlb_ext.core.checked_call import Level, Seed, check_refits, checked_call
+from amlb_ext.core.checked_call import (
+    CountOrNone,
+    Level,
+    Seed,
+    check_refits,
+    checked_call,
+)
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import (
     ConfigError,
@@ -61,7 +66,7 @@ def compare_files(
     rule: str = "auto",
     alpha: float | None = None,
     kind: Literal["regression", "classification"] | None = None,
-    refits: Annotated[int, Field(ge=0)] = 5,
+    refits: CountOrNone = 5,
     claim: Claim = "models",
     level: Level = 0.95,
     seed: Seed = 0,

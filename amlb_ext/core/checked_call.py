@@ -38,10 +38,10 @@ def _read_pair(given: Any) -> tuple[Any, Any]:
 
 #: Confidence level of intervals.
 Level = Annotated[float, Field(gt=0, lt=1)]
-Seed = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
 #: How many there are of what cannot be absent.
-Count = Annotated[int, Field(ge=1)]
-CountOrNone = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+CountOrNone = Annotated[int, Field(ge=0, le=10**9)]
 Text = Annotated[str, Field(min_length=1)]
 #: Rows and their targets.
 Pair = Annotated[Any, AfterValidator(_read_pair)]

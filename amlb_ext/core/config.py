@@ -43,9 +43,9 @@ PRESETS: dict[str, Layer] = {
         "composition": ("bad", "synthetic"),
         "search": {
             "kappa": 0.1,
-            "population": 50,
-            "generations": 20,
             "operators": {
+                "population": 50,
+                "generations": 20,
                 "fitness": "reducible",
                 "sigma2": 0.0005,
                 "strength": 0.1,
@@ -59,10 +59,10 @@ PRESETS: dict[str, Layer] = {
         "composition": ("bad", "synthetic"),  # section 4.4, D_b and X~
         "search": {
             "kappa": 0.5,  # section 4.3.1 says [0, 1]; .5 gives the 75 % row of Table A1
-            "tries": 1,
-            "population": 50,  # not printed
-            "generations": 20,  # Table 2, number of steps in GA
             "operators": {
+                "tries": 1,
+                "population": 50,  # not printed
+                "generations": 20,  # Table 2, number of steps in GA
                 # section 5.4; Table 1 fits a standard deviation, not a variance
                 "sigma2": 0.02**2,
                 "flip": 0.1,  # section 4.3.2, p_xi; not printed
@@ -74,8 +74,8 @@ PRESETS: dict[str, Layer] = {
                 "agreement": False,  # the paper judges no labels
             },
         },
-        # the rows of which F is unsure, section 5.4; the paper knows no largest share
-        "hardness": {"rule": "paper", "most": 1.0},
+        # the rows of which F is unsure, section 5.4
+        "hardness": {"rule": "paper"},
         "relations": {"mine": False},  # the paper keeps none
         "synthesizer": {
             "name": "vae_posterior",  # section 3: encode X_ga, then sample from the latent space
@@ -176,9 +176,6 @@ class SourceConfig(Stage):
         description="cache folder of the OpenML client",
         json_schema_extra={"metavar": "DIR"},
     )
-    retries: int = Field(
-        2, ge=1, le=20, description="number of attempts for each request to a server"
-    )
     amlb: str | None = Field(
         None,
         description="AMLB checkout whose benchmark definitions are searched",
@@ -189,34 +186,17 @@ class SourceConfig(Stage):
         description="AMLB user directory, which definitions call {user}",
         json_schema_extra={"metavar": "DIR"},
     )
-    cache_dir: str | None = Field(
-        None,
-        description="folder that keeps downloaded files",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    max_download: float = Field(
+    max_file_size: float = Field(
         20.0,
         gt=0,
-        description="largest remote file to download, in GiB",
+        description="largest size of a remote file, and of what a packed file unpacks to, in GiB",
         json_schema_extra={"metavar": "GIB"},
     )
-    download_time: float = Field(
-        60.0,
-        gt=0,
-        description="longest time to download one file, in minutes",
-        json_schema_extra={"metavar": "MINUTES"},
-    )
-    max_tasks: int = Field(
-        1000,
-        ge=1,
-        description="largest number of tasks that all sources together may name",
-    )
-    max_unpacked: float = Field(
-        20.0,
-        gt=0,
-        description="largest size that one archive may unpack to, in GiB",
-        json_schema_extra={"metavar": "GIB"},
-    )
+
+    @property
+    def max_file_bytes(self) -> int:
+        """The size in bytes."""
+        return int(self.max_file_size * 2**30)
 
 
 #: Random splits of a source without folds, unless the user asks for another number.
@@ -311,13 +291,13 @@ class HardnessConfig(Stage):
     rule: Rule = Field(
         "auto",
         description="rule that calls a row bad; auto: what F decides wrongly, or for regression "
-        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression",
+        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression, "
+        "however many rows that are",
     )
     alpha: float | None = Field(
         None,
-        description="threshold of the rule (default: the rule's usual threshold, unless a smaller "
-        "share than --alpha-floor of the training rows fails it; then the threshold that their "
-        "worst --share fails)",
+        description="threshold of the rule (default: that of --share if it is given, else the "
+        "rule's usual one, unless too few training rows fail it)",
     )
     class_alpha: dict[str, float] = Field(
         default_factory=dict,
@@ -329,30 +309,30 @@ class HardnessConfig(Stage):
         description="with --targets: a row is bad by the mean over the targets (mean), for all "
         "targets (intersection) or for any (union)",
     )
-    share: float = Field(
-        0.1,
+    share: float | None = Field(
+        None,
         gt=0,
         le=1,
-        description="share of the rows that the rules quantile and reducible call bad",
-    )
-    most: float = Field(
-        0.5,
-        gt=0,
-        le=1,
-        description="largest share of rows that may be bad, whatever the rule and its threshold",
-    )
-    floor: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="with the default --alpha: smallest share of training rows that must fail, "
-        "else --share decides",
+        description="share of the rows to call bad, the hardest by the rule (default: 0.1 where "
+        "the rule has no usual threshold or too few training rows fail it)",
     )
 
 
 class Operators(Stage):
-    """How the search moves rows; each preset has its own."""
+    """How the search moves rows, and how long it searches; each preset has its own."""
 
+    population: int = Field(
+        20, ge=2, le=10000, description="individuals in the search for an augmented row"
+    )
+    generations: int = Field(
+        10, ge=0, le=10000, description="generations of the search"
+    )
+    tries: int = Field(
+        5,
+        ge=1,
+        le=100,
+        description="largest number of searches for a bad row that lacks augmented rows",
+    )
     fitness: Literal["error", "reducible"] = Field(
         "error",
         description="what the search increases: F's error on the label, or the difference between "
@@ -402,33 +382,14 @@ class Operators(Stage):
 class SearchConfig(Stage):
     """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
 
-    engine: Literal["batched", "deap"] = Field(
-        "batched",
-        description="implementation of the search: this package's own, or the library DEAP",
-    )
     copies: int = Field(
         5,
         ge=0,
         le=1000,
         description="number of augmented rows to make from each bad row",
     )
-    tries: int = Field(
-        5,
-        ge=1,
-        le=100,
-        description="largest number of searches for a bad row that lacks augmented rows",
-    )
     max_rows: int = Field(
         5000, ge=1, description="largest number of augmented rows in a fold"
-    )
-    population: int = Field(
-        20,
-        ge=2,
-        le=10000,
-        description="number of individuals in the search for an augmented row",
-    )
-    generations: int = Field(
-        10, ge=0, le=10000, description="number of generations of the search"
     )
     kappa: float | None = Field(
         None,
@@ -439,9 +400,7 @@ class SearchConfig(Stage):
     )
     operators: Operators = Field(
         default_factory=Operators,
-        description="how the search moves rows, as the preset has it; NAME=VALUE changes one, e.g. "
-        "flip=0.1,start=unique",
-        json_schema_extra={"metavar": "NAME=VALUE"},
+        description="how the search moves rows, as the preset has it",
     )
 
     @property
@@ -456,12 +415,6 @@ class RelationsConfig(Stage):
     mine: bool = Field(
         True,
         description="find relations that hold in every training row, and make rows that keep them",
-    )
-    evidence: float = Field(
-        10.0,
-        ge=1,
-        description="with --mine: keep a relation that at least so many rows would break if its "
-        "columns were independent",
     )
     frozen: tuple[str, ...] = Field(
         (),

@@ -21,6 +21,28 @@ _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _LOCKED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
+def cache_folder(*parts: str) -> Path:
+    """Return a folder for what is fetched once, below the user's cache; it is not made.
+
+    ``$HARDSYNTH_CACHE``, ``$XDG_CACHE_HOME/hardsynth`` or ``~/.cache/hardsynth``.
+
+    Parameters
+    ----------
+    *parts : str
+        Path below it.
+
+    Examples
+    --------
+    >>> cache_folder("archives").name
+    'archives'
+    """
+    own = os.environ.get("HARDSYNTH_CACHE")
+    # set but empty counts as not set, as the XDG specification demands
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    root = Path(own or Path(user_cache, "hardsynth"))
+    return root.expanduser().absolute().joinpath(*parts)
+
+
 def write_file(path: Path, write: Callable[[Path], object]) -> str:
     """Let ``write`` fill a temporary file, then rename it to ``path``.
 

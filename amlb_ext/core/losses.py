@@ -516,8 +516,9 @@ def ask_own_loss(
     try:
         return np.asarray(function(y, said))
     except Exception as error:
+        name, message = function_name(function), shorten_text(error, 160)
         raise DataError(
-            f"the loss {function_name(function)} raises {type(error).__name__}: {shorten_text(error, 160)}",
+            f"the loss {name} raises {type(error).__name__}: {message}",
             f"it is given {given}",
         ) from error
 

@@ -137,7 +137,7 @@ class UnpackLimits:
     Attributes
     ----------
     max_bytes : int
-        Of all members, those that are no tables included; ``--max-unpacked`` sets it.
+        Of all members, those that are no tables included; ``--max-file-size`` sets it.
     max_members : int
     max_ratio : float
         Unpacked bytes per packed byte. Tables of zeros reach 1000, ordinary ones 20.
@@ -167,8 +167,8 @@ yourself if you trust it, and give the folder)
         if unpacked > self.max_bytes:
             raise SourceError(
                 f"{name} unpacks to more than {self.max_bytes / 2**30:.3g} GiB, which is what "
-                "--max-unpacked or the disk allows",
-                "raise --max-unpacked if you trust it, or free some space",
+                "--max-file-size or the disk allows",
+                "raise --max-file-size if you trust it, or free some space",
             )
         # Small files may be packed to nothing: a ratio alone would refuse a table of zeros.
         allowed_by_ratio = max(self.max_ratio * packed, self.ratio_from)

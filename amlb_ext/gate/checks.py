@@ -47,6 +47,8 @@ from amlb_ext.swap.answer import SwapAnswer
 from amlb_ext.swap.segments import unjudged_text
 
 Need = Literal["better", "not-worse"]
+#: A margin of 0 would ask for better, under another name.
+Margin = Annotated[float, Field(gt=0, lt=1)]
 Where = Literal["overall", "failures"]
 #: ``no claim``: nothing can be said, which is neither.
 Outcome = Literal["met", "not met", "no claim"]
@@ -186,7 +188,7 @@ def check_gate(
     *,
     need: Need = "better",
     where: Where = "overall",
-    margin: float = MARGIN,
+    margin: Margin = MARGIN,
     candidates: Names = (),
     tasks: Names = (),
     no_harm: bool = False,
@@ -209,7 +211,7 @@ def check_gate(
     where : {'overall', 'failures'}
         Over all rows, or where F fails.
     margin : float
-        How much more loss still counts as not worse, as a share of F's loss, above 0.
+        How much more loss still counts as not worse, as a share of F's loss, between 0 and 1.
     candidates : collection of str
         Those that must meet the need; all that are compared when empty.
     tasks : collection of str
@@ -247,7 +249,6 @@ def check_gate(
     >>> check_gate(pd.DataFrame([worse]), need="not-worse", margin=0.1).outcome
     'met'
     """
-    check_settings(need, where, margin)
     contrasts = _common_table(answer, data)
     verb, unit, swaps = "fails", unit or ROW, swaps or {}
     if isinstance(answer, ModelComparison):
@@ -299,26 +300,6 @@ def check_gate(
                     _flip_check(swaps[task], task, name, max_flips, result.level)
                 )
     return replace(result, checks=tuple(checks))
-
-
-def check_settings(need: str, where: str, margin: float) -> None:
-    """Raise for a need, a place or a margin that no gate has.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if need not in ("better", "not-worse"):
-        raise ConfigError(f"need is {need!r}", "give 'better' or 'not-worse'")
-    if where not in _QUESTIONS:
-        raise ConfigError(f"where is {where!r}", "give 'overall' or 'failures'")
-    # a margin of 0 would ask for better, under another name
-    if not 0 < margin < 1:
-        raise ConfigError(
-            f"the margin is {margin:g}",
-            "give a share of F's loss between 0 and 1, e.g. 0.05 for 5 %; for no margin ask for "
-            "better",
-        )
 
 
 def _common_table(answer: ModelComparison | pd.DataFrame, data: str) -> pd.DataFrame:

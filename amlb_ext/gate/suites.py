@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from amlb_ext.core.checked_call import checked_call
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.gate.checks import GateResult, Need, Where, check_gate, check_settings
+from amlb_ext.gate.checks import GateResult, Margin, Need, Where, check_gate
 from amlb_ext.report.suites import build_suite_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.suite import open_suite
@@ -17,12 +18,13 @@ from amlb_ext.suite import open_suite
 REFITS = 5
 
 
+@checked_call
 def check_suite(
     suite: Path,
     *,
     need: Need,
     where: Where,
-    margin: float,
+    margin: Margin,
     level: float = 0.95,
     baseline: str | None = None,
     candidates: Collection[str] = (),
@@ -78,7 +80,6 @@ def check_suite(
             "a suite needs results or predictions of a candidate",
             "add --results OUT or --predictions NAME=FILE",
         )
-    check_settings(need, where, margin)
     manifest = open_suite(suite).manifest
     suites_own = manifest.baselines
     if not suites_own:

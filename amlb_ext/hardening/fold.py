@@ -315,7 +315,7 @@ def make_side(
     synthesize_seed = derive_seed(seed, *key, "synthesize")
     # suites were made before a bad row had several tries: the key of the first has no number
     search_seeds = [derive_seed(seed, *key, "search")]
-    for attempt in range(1, models.config.search.tries):
+    for attempt in range(1, models.config.search.operators.tries):
         search_seeds.append(derive_seed(seed, *key, "search", attempt))
 
     ask_design(models, real, side)

@@ -26,9 +26,9 @@ the paper's threshold that gives its shares of bad points; ``squared`` is the pr
 ``wrong`` with an alpha the printed one for classes, ``band`` the one under which its scores are
 possible. ``reducible`` is not in the paper: its rows are chosen by features alone.
 
-No rule calls more than a stated share of the rows bad: that of ``share`` where this sets the
-threshold, else ``most``. Where rows tie, those with the larger loss come first, and rows that
-nothing tells apart are all good.
+No rule but ``paper`` calls more than a stated share of the rows bad: that of ``share`` where this
+sets the threshold, else :data:`MOST_BAD`. Where rows tie, those with the larger loss come first,
+and rows that nothing tells apart are all good.
 
 A row has k >= 1 targets, and one hardness (section 6). Over several targets it is
 
@@ -63,8 +63,14 @@ CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 _FALLING = ("band", "wrong")
 #: The largest alpha-free threshold of ``wrong``: F decides wrongly.
 _DECIDED_WRONGLY = 1.0
-#: Where the hardest rows tie, all of them are bad up to this share, whatever share was asked for.
-MOST_TIED = 0.5
+#: The share of the rows that are bad where nothing else says how many.
+USUAL_SHARE = 0.1
+#: A customary alpha that fewer training rows fail gives way to the usual share: of 5 % of a small
+#: table nothing can be learnt.
+FEWEST_FAILING = 0.05
+#: The largest share of rows that may be bad, whatever rule and threshold: where F fails on most
+#: rows, this is no place. It holds for the hardest rows that tie, too, whatever share was wanted.
+MOST_BAD = 0.5
 #: Weight of the loss in the hardness where this alone tells rows apart.
 _TIE_WEIGHT = 1e-6
 _COMBINE: dict[str, Callable[..., np.ndarray]] = {
@@ -184,7 +190,7 @@ class BadRule:
             # rows that tie with the last one are none of the worst, unless all of these tie
             stricter = _threshold_within(hardness, worst, n_bad)
             if np.isinf(stricter):
-                allowed = int(np.ceil(MOST_TIED * len(hardness)))
+                allowed = int(np.ceil(MOST_BAD * len(hardness)))
                 stricter = _threshold_within(hardness, worst, allowed)
             worst = stricter
             thresholds.append(_Threshold(worst, worst, reason))
@@ -480,7 +486,8 @@ def settle_rule(
             f"use --rule {' or '.join(fitting)}",
         )
     check_alpha(config, kind)
-    if rule == "wrong" and config.alpha is None and not config.class_alpha:
+    says_how_many = config.alpha is not None or config.share is not None
+    if rule == "wrong" and not (says_how_many or config.class_alpha):
         cut = None if decided is None else find_cut(f[:, 0], decided)
         by_decision = BadRule(
             rule=rule,
@@ -490,7 +497,7 @@ def settle_rule(
             by_decision=True,
             cut=cut,
         )
-        return by_decision.at_most(config.most, by_decision.hardness(y, f, t, decided))
+        return by_decision.at_most(MOST_BAD, by_decision.hardness(y, f, t, decided))
     by_target = hardness_by_target(rule, y, f, t)
     if config.class_alpha:
         return _per_class(config, rule, labels)
@@ -553,7 +560,7 @@ def _settle_threshold(
     threshold = _threshold_within(told_apart, settled.threshold, allowed)
     if np.isinf(threshold):
         # the hardest rows tie in their loss, too: all of them, if they are not too many
-        most = MOST_TIED
+        most = MOST_BAD
         at_most = int(np.ceil(most * len(hardness)))
         threshold = _threshold_within(told_apart, settled.threshold, at_most)
     alpha = 1 - threshold if rule in _FALLING else threshold
@@ -569,22 +576,47 @@ def _usual_threshold(
     Beside it the largest share of rows that may reach it.
     """
     if config.alpha is not None and rule != "quantile":
-        return _from_alpha(rule, config.alpha, "given by the user"), config.most
-    why = f"the worst {config.share:.0%} of the training rows, out of fold"
-    if rule in CUSTOMARY:
+        return _from_alpha(rule, config.alpha, "given by the user"), largest_share(
+            config
+        )
+    share = worst_share(config)
+    why = f"the worst {share:.0%} of the training rows, out of fold"
+    if rule in CUSTOMARY and config.share is None:
         customary = _from_alpha(rule, CUSTOMARY[rule], "the rule's customary threshold")
         is_failing = hardness >= customary.threshold
         failing = float(is_failing.mean())
-        if failing >= config.floor:
-            return customary, config.most
+        if failing >= FEWEST_FAILING:
+            return customary, largest_share(config)
         why = (
             f"under the customary {customary.alpha:g} only {failing:.1%} of the training rows "
-            f"fail out of fold, so their worst {config.share:.0%} set it"
+            f"fail out of fold, so their worst {share:.0%} set it"
         )
     # "higher" takes a hardness that some row has, so that this row is bad
-    threshold = float(np.quantile(hardness, 1 - config.share, method="higher"))
+    threshold = float(np.quantile(hardness, 1 - share, method="higher"))
     alpha = 1 - threshold if rule in _FALLING else threshold
-    return _Threshold(threshold, alpha, why), max(config.share, 1 / len(hardness))
+    return _Threshold(threshold, alpha, why), max(share, 1 / len(hardness))
+
+
+def worst_share(config: HardnessConfig) -> float:
+    """Return the share of the rows that are bad where a share decides.
+
+    Examples
+    --------
+    >>> worst_share(HardnessConfig()), worst_share(HardnessConfig(share=0.2))
+    (0.1, 0.2)
+    """
+    return USUAL_SHARE if config.share is None else config.share
+
+
+def largest_share(config: HardnessConfig) -> float:
+    """Return the largest share of rows that a rule with a threshold may call bad.
+
+    Examples
+    --------
+    >>> largest_share(HardnessConfig()), largest_share(HardnessConfig(rule="paper"))
+    (0.5, 1.0)
+    """
+    return 1.0 if config.rule == "paper" else MOST_BAD
 
 
 def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:

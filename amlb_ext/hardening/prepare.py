@@ -34,7 +34,7 @@ from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
-from amlb_ext.hardening.hardness import settle_rule
+from amlb_ext.hardening.hardness import largest_share, settle_rule, worst_share
 from amlb_ext.hardening.judged_rows import (
     FoldModels,
     JudgedRows,
@@ -316,9 +316,11 @@ def prepare(
     test_rule = models.rule
     if test_rule.rule == "quantile":
         # relative to the rows it judges: the worst share of this side, not of the other
-        test_rule = test_rule.worst_of(config.hardness.share, y, f, t)
+        test_rule = test_rule.worst_of(worst_share(config.hardness), y, f, t)
     hardness = test_rule.hardness(y, f, t, decided)
-    models = replace(models, rule=test_rule.at_most(config.hardness.most, hardness))
+    models = replace(
+        models, rule=test_rule.at_most(largest_share(config.hardness), hardness)
+    )
     test = judge_real_rows(
         models,
         features=written.features,
@@ -513,7 +515,7 @@ def _judge_out_of_fold(
         rule = models.rule
         if rule.rule == "quantile":
             # the worst share of the rows that are judged, as of the test rows
-            share = models.config.hardness.share
+            share = worst_share(models.config.hardness)
             rule = rule.worst_of(share, cross.y, f, cross.t)
         is_bad = rule.select(rule.hardness(cross.y, f, cross.t))
     return OutOfFold(part=part, f=f, is_bad=is_bad, weight=region.out_of_fold_)

@@ -190,7 +190,7 @@ def settle_relations(
     declared = declared_relations(config, rows, targets)
     if not (config.mine or declared or config.frozen or config.one_way):
         return Relations(), MinedRelations(len(rows))
-    mined = mine_relations(rows, config.evidence, seed)
+    mined = mine_relations(rows, seed=seed)
     # where nothing is to be mined, the table still says how its numbers are written
     kept: tuple[Relation, ...] = ()
     if config.mine:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amlb_ext.core.errors import RunError
+from amlb_ext.core.files import cache_folder
 from amlb_ext.runner.processes import (
     Say,
     locked,
@@ -72,7 +73,7 @@ def ensure_checkout(
         Interpreter of an environment that has AMLB's requirements; else the checkout's own
         ``venv`` where it has them; else one is made in the cache.
     cache : Path, optional
-        See :func:`cache_dir`.
+        See :func:`~amlb_ext.core.files.cache_folder`.
     quiet : bool
         Say nothing on stderr while cloning and installing.
 
@@ -85,7 +86,7 @@ def ensure_checkout(
     RunError
         No checkout there, no network, no git, no suitable Python, or a failing installation.
     """
-    cache = cache or cache_dir()
+    cache = cache or cache_folder()
     say = say_nothing if quiet else say_on_stderr
     folder = amlb or os.environ.get("AMLB_HOME")
     if folder:
@@ -94,16 +95,6 @@ def ensure_checkout(
         root = clone_release(cache, say=say)
     interpreter = ensure_interpreter(root, cache, python, say)
     return Checkout(root, interpreter, amlb_version(root))
-
-
-def cache_dir() -> Path:
-    """Return ``$HARDSYNTH_CACHE``, ``$XDG_CACHE_HOME/hardsynth`` or ``~/.cache/hardsynth``."""
-    own = os.environ.get("HARDSYNTH_CACHE")
-    if own:
-        return Path(own).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(base).expanduser() if base else Path.home() / ".cache"
-    return folder.absolute() / "hardsynth"
 
 
 def amlb_version(root: Path) -> str:

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_sources", "load_sources", "open_specs"]
 
+#: Most tasks that all sources together may name. Each is fetched and hardened, so a longer list is
+#: a slip, or a server that means harm; AMLB reads definitions of more tasks for minutes
+#: (``docs/evidence/scale.md``), so larger benchmarks are several suites.
+MAX_TASKS = 1000
+
 
 @cache
 def load_sources() -> tuple[Source, ...]:
@@ -134,10 +139,10 @@ or not; a path ending in .yaml or .yml, or the name of an AMLB benchmark definit
         source.refs(spec, options) for source, spec in zip(sources, specs, strict=True)
     )
     refs = chain.from_iterable(refs_of_specs)
-    return limit_tasks(refs, options.max_tasks)
+    return limit_tasks(refs)
 
 
-def limit_tasks(refs: Iterable[TaskRef], max_tasks: int) -> Iterator[TaskRef]:
+def limit_tasks(refs: Iterable[TaskRef]) -> Iterator[TaskRef]:
     """Yield tasks, and raise at the first one beyond the limit, before it is fetched.
 
     Raises
@@ -145,11 +150,11 @@ def limit_tasks(refs: Iterable[TaskRef], max_tasks: int) -> Iterator[TaskRef]:
     SourceError
     """
     for number, ref in enumerate(refs):
-        if number >= max_tasks:
+        if number >= MAX_TASKS:
             raise SourceError(
-                f"the sources name more than {max_tasks:,} tasks, and each would be fetched and "
+                f"the sources name more than {MAX_TASKS:,} tasks, and each would be fetched and "
                 "hardened; none was",
-                "name fewer tasks, or raise --max-tasks if you mean it",
+                "name fewer tasks, and make several suites",
             )
         yield ref
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
@@ -145,27 +143,3 @@ def choose_names(names: Sequence[str], wanted: str, definition: str) -> list[str
             f"{definition} has no task {wanted!r}", suggest_nearest(wanted, names)
         )
     return chosen
-
-
-def cache_folder(options: SourceConfig, *parts: str) -> Path:
-    """Return a folder below ``options.cache_dir``; it is not created.
-
-    Parameters
-    ----------
-    options : SourceConfig
-        Without ``cache_dir`` the user's cache is used (``XDG_CACHE_HOME`` or ``~/.cache``).
-    *parts : str
-        Path below it.
-
-    Examples
-    --------
-    >>> cache_folder(SourceConfig(cache_dir="kept"), "archives").as_posix()
-    'kept/archives'
-    """
-    if options.cache_dir:
-        root = Path(options.cache_dir).expanduser()
-    else:
-        # set but empty counts as not set, as the XDG specification demands
-        user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        root = Path(user_cache, "hardsynth")
-    return root.joinpath(*parts)

@@ -64,7 +64,7 @@ def csv_format(options: SourceConfig) -> CsvFormat:
         separator=separator,
         decimal=decimal,
         texts=texts,
-        max_unpacked=options.max_unpacked,
+        max_file_size=options.max_file_size,
     )
 
 

@@ -31,7 +31,7 @@ from typing import IO, Any, cast
 from amlb_ext.amlb.configuration import expand_path, substitute_directories
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError
-from amlb_ext.core.files import sha256_file
+from amlb_ext.core.files import cache_folder, sha256_file
 from amlb_ext.core.packed import (
     BY_HAND,
     COPY_BYTES,
@@ -42,7 +42,6 @@ from amlb_ext.core.packed import (
     open_zip,
 )
 from amlb_ext.core.paths import table_ending, table_stem
-from amlb_ext.sources.base import cache_folder
 from amlb_ext.sources.read_table import READERS
 from amlb_ext.sources.urls import is_url
 
@@ -71,7 +70,7 @@ class Place:
     directories : dict of str to str
         What ``{user}``, ``{input}`` and ``{root}`` stand for.
     options : SourceConfig
-        ``cache_dir``, ``retries`` and the limits of downloads and archives are used.
+        ``max_file_size`` is used.
     """
 
     task: str
@@ -89,22 +88,16 @@ class Place:
         full = substitute_directories(text, self.directories)
         path = self._download(full) if is_url(full) else self._find_local(full)
         if path.is_file() and is_archive(path.name):
-            gibibytes = self.options.max_unpacked
-            limits = UnpackLimits(max_bytes=int(gibibytes * 2**30))
-            return unpack(path, cache_folder(self.options, "archives"), limits)
+            limits = UnpackLimits(max_bytes=self.options.max_file_bytes)
+            return unpack(path, cache_folder("archives"), limits)
         return path
 
     def _download(self, url: str) -> Path:
         # Imported here, since it brings requests, which most specs do not need.
         from amlb_ext.sources.download import download
 
-        # The options are in GiB and minutes, as people write them.
         return download(
-            url,
-            cache_folder(self.options, "downloads"),
-            tries=self.options.retries,
-            max_bytes=int(self.options.max_download * 2**30),
-            max_seconds=self.options.download_time * 60,
+            url, cache_folder("downloads"), max_bytes=self.options.max_file_bytes
         )
 
     def _find_local(self, text: str) -> Path:
@@ -341,7 +334,8 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
         free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
         raise SourceError(
-            f"cannot write to {folder}: {error.strerror}", "use --cache-dir DIR"
+            f"cannot write to {folder}: {error.strerror}",
+            "set HARDSYNTH_CACHE to a folder of yours",
         ) from None
     limits = limits or UnpackLimits()
     try:

@@ -31,9 +31,12 @@ from amlb_ext.sources.urls import check_url, shorten_url, to_https
 
 #: Seconds without an answer after which a try is given up.
 TIMEOUT = 30.0
+#: Tries of a request in all: a second one gets over a broken connection, and more would only
+#: hide for longer that a server is down.
+TRIES = 2
 #: Most bytes of a file.
 MAX_BYTES = 20 << 30
-#: Most seconds for a file.
+#: Most seconds for a file: 20 GiB come in an hour at 6 MB a second, and a server that drips ends.
 MAX_SECONDS = 3600.0
 #: Most redirects of one address; browsers follow some 20.
 MAX_REDIRECTS = 10
@@ -46,7 +49,7 @@ def download(
     url: str,
     folder: Path,
     *,
-    tries: int = 2,
+    tries: int = TRIES,
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
 ) -> Path:
@@ -64,9 +67,9 @@ def download(
     tries : int
         Tries in all, a second apart.
     max_bytes : int
-        ``--max-download``.
+        ``--max-file-size``.
     max_seconds : float
-        Of a try, from the request to the last byte; ``--download-time``.
+        Of a try, from the request to the last byte.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def _fetch(
         except OSError as error:
             raise SourceError(
                 f"cannot write to {path.parent}: {error.strerror}",
-                "use --cache-dir DIR",
+                "set HARDSYNTH_CACHE to a folder of yours",
             ) from None
         try:
             with os.fdopen(handle, "wb") as file:
@@ -192,7 +195,7 @@ def _fetch(
         except OSError as error:
             raise SourceError(
                 f"cannot write {path}: {error.strerror or error}",
-                "free some space, or use --cache-dir DIR",
+                "free some space, or set HARDSYNTH_CACHE to another folder",
             ) from None
         finally:
             Path(part).unlink(missing_ok=True)
@@ -242,8 +245,8 @@ def receive(
             UnpackLimits().check_bytes(shorten_url(url), received, arrived)
         if time.monotonic() > deadline:
             raise NetworkError(
-                f"downloading {shorten_url(url)} took longer than --download-time allows",
-                "raise --download-time, or try again later",
+                f"downloading {shorten_url(url)} took too long",
+                "try again later, or download the file and give its path",
             )
         yield block
 
@@ -252,7 +255,7 @@ def _check_size(url: str, size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise SourceError(
             f"{shorten_url(url)} is larger than {max_bytes / 2**30:.3g} GiB",
-            "raise --max-download if you trust it, or download the file and give its path",
+            "raise --max-file-size if you trust it, or download the file and give its path",
         )
 
 

@@ -28,10 +28,11 @@ import numpy as np
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
+from amlb_ext.core.files import cache_folder
 from amlb_ext.core.task import ColumnType, Fold, Origin, Task
 from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
-from amlb_ext.sources.base import Collection, Source, TaskRef, cache_folder
+from amlb_ext.sources.base import Collection, Source, TaskRef
 from amlb_ext.sources.files import table_to_task
 from amlb_ext.sources.table import Table, check_folds
 from amlb_ext.sources.typed_files import read_parquet
@@ -76,11 +77,6 @@ class OpenMLSource(Source):
             task_ids = [number]
         else:
             task_ids = list_suite_tasks(number, options, spec=spec)
-        if len(task_ids) > options.max_tasks:
-            raise SourceError(
-                f"{spec} names {len(task_ids):,} tasks, and each would be fetched and hardened",
-                f"type --max-tasks {len(task_ids)} if you mean it (default: 1000)",
-            )
         for task_id in task_ids:
             task_spec = f"{domain}/t/{task_id}"
             load = partial(load_task, task_id, options, spec=task_spec)
@@ -99,7 +95,7 @@ def list_suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list
     """
     with client.borrowed(_import_client(options), options, spec) as openml:
         host = re.sub(r"\W+", "_", openml.config.server)
-        seen = cache_folder(options, "suites", host, f"{suite_id}.json")
+        seen = cache_folder("suites", host, f"{suite_id}.json")
         try:
             client.check_server(openml, spec, options)
             suite = openml.study.get_suite(suite_id)
@@ -125,7 +121,7 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
     ----------
     task_id : int
     options : SourceConfig
-        ``openml_cache``, ``openml_server``, ``retries`` and ``read_as`` are used.
+        ``openml_cache``, ``openml_server`` and ``read_as`` are used.
     spec : str
         Kept in the task's origin.
 

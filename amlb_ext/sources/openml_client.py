@@ -60,7 +60,7 @@ def borrowed(
     ----------
     openml : module
     options : SourceConfig
-        ``openml_server``, ``openml_cache``, ``retries``.
+        ``openml_server``, ``openml_cache``, ``max_file_size``.
     spec : str
         What is asked for; whatever the client raises is one clear error that names it.
 
@@ -72,7 +72,7 @@ def borrowed(
     """
     import requests
 
-    from amlb_ext.sources.download import LimitedSession
+    from amlb_ext.sources.download import MAX_SECONDS, TRIES, LimitedSession
 
     with _LOCK:
         config = openml.config
@@ -85,8 +85,8 @@ def borrowed(
         calls = openml._api_calls
         limited = partial(
             LimitedSession,
-            max_bytes=int(options.max_download * 2**30),
-            max_seconds=options.download_time * 60,
+            max_bytes=options.max_file_bytes,
+            max_seconds=MAX_SECONDS,
         )
         calls.requests = SimpleNamespace(**{**vars(requests), "Session": limited})
         try:
@@ -97,7 +97,7 @@ def borrowed(
             config.apikey = ""
             if options.openml_cache:
                 config.set_root_cache_directory(Path(options.openml_cache).expanduser())
-            config.set_retry_policy("human", options.retries)
+            config.set_retry_policy("human", TRIES)
             with warnings.catch_warnings(), _explained(openml, spec):
                 warnings.simplefilter("ignore")
                 yield openml
@@ -162,16 +162,16 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
     Raises
     ------
     NetworkError
-        No connection within :data:`CONNECT_TIMEOUT` seconds, ``options.retries`` times.
+        No connection within :data:`CONNECT_TIMEOUT` seconds, however often it is tried.
     SourceError
         The server's address is no URL.
     """
     import requests
 
-    from amlb_ext.sources.download import CarefulSession, ask_until
+    from amlb_ext.sources.download import TRIES, CarefulSession, ask_until
 
     server = openml.config.server
-    for attempt in range(1, options.retries + 1):
+    for attempt in range(1, TRIES + 1):
         try:
             ask_until(
                 partial(CarefulSession().head, server, timeout=CONNECT_TIMEOUT),
@@ -180,7 +180,7 @@ def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
             ).close()
             return
         except (requests.ConnectionError, requests.Timeout, NetworkError) as error:
-            if attempt == options.retries:
+            if attempt == TRIES:
                 raise unreachable(openml, spec, error) from None
             time.sleep(1.0)
         except (requests.RequestException, ValueError):

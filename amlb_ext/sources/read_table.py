@@ -59,20 +59,20 @@ class CsvFormat:
         Columns to keep as the file writes them.
     names : frozenset of str
         Columns of ``texts`` in which only an empty field is missing: ``NA`` is a name, too.
-    max_unpacked : float
-        Most GiB that come out of a packed file of any format; ``--max-unpacked``.
+    max_file_size : float
+        Most GiB that come out of a packed file of any format; ``--max-file-size``.
     """
 
     separator: str | None = None
     decimal: str = "."
     texts: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
-    max_unpacked: float = 20.0
+    max_file_size: float = 20.0
 
     @property
     def limits(self) -> UnpackLimits:
         """What may come out of a packed file."""
-        return UnpackLimits(max_bytes=int(self.max_unpacked * 2**30))
+        return UnpackLimits(max_bytes=int(self.max_file_size * 2**30))
 
 
 #: How a CSV file is read, whatever pandas is installed.

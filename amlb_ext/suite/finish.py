@@ -115,7 +115,7 @@ def finish_suite(
     if not amlb_tasks:
         raise SuiteError(
             f"AMLB can use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
-            "see the folds' notes and the failures; a larger --hardness.share or another "
+            "see the folds' notes and the failures; a larger --share or another "
             "baseline finds more hard rows",
         )
     previous = _previous_files(layout)

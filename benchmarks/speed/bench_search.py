@@ -89,7 +89,7 @@ def count_own_work(asked: Search) -> dict[str, float]:
     genetic_search(asked.predict, asked.bad, asked.y, **settings)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    population = asked.bad.nbytes * asked.config.population
+    population = asked.bad.nbytes * asked.config.operators.population
     return {"own_calls": own.count, "bytes": peak, "population_bytes": population}
 
 

@@ -31,7 +31,7 @@ CHEAP = {
     "baseline": {"model": "ridge"},
     "synthesizer": {"name": "local"},
     "split": {"folds": 1},
-    "search": {"kappa": 0.005, "generations": 1},
+    "search": {"kappa": 0.005, "operators": {"generations": 1}},
     "train_hard": False,
 }
 

@@ -45,7 +45,8 @@ class Search:
     @property
     def rows(self) -> int:
         """Rows that F must predict, over all generations and the first population."""
-        return len(self.bad) * self.config.population * (self.config.generations + 1)
+        operators = self.config.operators
+        return len(self.bad) * operators.population * (operators.generations + 1)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Return F's predictions, asked as the pipeline asks; of a classifier its probabilities."""
@@ -93,10 +94,13 @@ def search_problem(
         y, targets = (y > np.median(y)).astype(int), (targets > 0.5).astype(int)
     model = MODELS[name].fit(Z, y)
     config = SearchConfig(
-        population=population,
-        generations=generations,
         kappa=0.02,
-        operators=Operators(strength=0.1, categoricals="free"),
+        operators=Operators(
+            population=population,
+            generations=generations,
+            strength=0.1,
+            categoricals="free",
+        ),
     )
     domain = learn_domain(Z, Z, y, n_classes=n_classes, n_categorical=CATEGORIES)
     return Search(model, bad, targets, domain, config)

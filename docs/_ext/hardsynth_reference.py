@@ -57,14 +57,12 @@ class SettingReference(Directive):
             default = field.get_default(call_default_factory=True)
             details.append(f"default: {_shown(default)}")
             entries += _definition(name, details, field.description or "")
-            # a record is one flag, which names what it changes
+            # a record is one setting, whose parts a file may change
             inner = getattr(field.annotation, "model_fields", {})
             for key, part in inner.items():
                 details = [_values(part.annotation), f"default: {_shown(part.default)}"]
                 told = part.description or ""
-                entries += _definition(
-                    f"{name}.{key}", [f"{flag} {key}=…", *details], told
-                )
+                entries += _definition(f"{name}.{key}", details, told)
         return [entries]
 
 

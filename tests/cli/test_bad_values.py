@@ -31,7 +31,7 @@ CASES = [
     *[(f"{GENERATE} --seed {value}", "seed") for value in NO_COUNTS],
     *[
         (f"{GENERATE} --{flag} {value}", flag.replace("-", "_"))
-        for flag in ("sigma2", "tolerance", "evidence", "strength", "max-unpacked")
+        for flag in ("times", "max-file-size")
         for value in ("nan", "inf", "-1", "x")
     ],
     *[(f"{GENERATE} --kappa {value}", "kappa") for value in ("nan", "2", "-0.1", "x")],

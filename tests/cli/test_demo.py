@@ -1,6 +1,5 @@
 """The parts of the demo that take no minute; ``make demo`` runs all of it."""
 
-import pandas as pd
 import pytest
 import yaml
 
@@ -9,32 +8,6 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.estimators import check_is_listed
-
-
-def contrast(task, framework, where, verdict, relative):
-    return {
-        "task": task,
-        "framework": framework,
-        "where": where,
-        "verdict": verdict,
-        "relative": relative,
-    }
-
-
-def test_the_answer_is_one_line_per_task_and_the_better_model_comes_first():
-    rows = [
-        contrast("dull", "forest", "all rows", "undecided", 0.05),
-        contrast("dull", "forest", "region", "no claim", -0.5),
-        contrast("toy", "HardsynthNull", "all rows", "undecided", -0.99),
-        contrast("toy", "boosting", "all rows", "better", -0.5),
-        contrast("toy", "forest", "all rows", "better", -0.9),
-        contrast("toy", "forest", "region", "better", -0.95),
-    ]
-    assert demo.answer_lines(pd.DataFrame(rows)) == [
-        "toy: a better model than F: forest's loss is 90 % below F's, and 95 % below it where "
-        "F fails",
-        "dull: none is shown to be better than F: forest's loss is 5.0 % above F's",
-    ]
 
 
 def test_its_settings_and_its_framework_can_be_used():

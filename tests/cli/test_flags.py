@@ -26,22 +26,29 @@ def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
 def test_flags_reach_their_settings():
     typed = (
         "--baseline ridge --baseline-params alpha=2.5 --rule absolute --alpha .2 "
-        "--composition bad,ga --operators reapply=false --synthesizer copula"
+        "--composition bad,ga --synthesizer copula"
     )
     config = config_of(*typed.split(), "--class-alpha", "{yes: 0.4}")
     assert config.baseline.model == "ridge"
     assert config.baseline.params == {"alpha": 2.5}
     assert config.hardness.alpha == 0.2
     assert config.composition == ("bad", "ga")
-    assert config.search.operators.reapply is False
     assert config.synthesizer.name == "copula"
     assert config.hardness.class_alpha == {"yes": 0.4}
 
 
-def test_the_last_of_two_counts():
+def test_of_one_value_the_last_counts_and_of_a_list_all_do():
     assert config_of("--seed", "3", "--seed", "4", "--rule", "wrong").seed == 4
-    words = ["--composition", "bad", "ga", "--rule", "wrong", "--composition", "bad"]
-    assert config_of(*words).composition == ("bad",)
+    words = [
+        "--composition",
+        "bad",
+        "ga",
+        "--rule",
+        "wrong",
+        "--composition",
+        "synthetic",
+    ]
+    assert config_of(*words).composition == ("bad", "ga", "synthetic")
 
 
 def test_thresholds_per_class_as_one_types_them():

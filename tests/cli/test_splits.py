@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("light_models")
 
 #: What a test of splits does not look at.
 LIGHT = ["--baseline", "ridge", "--composition", "bad", "--certificate", "none"]
-LIGHT += ["--kappa", "0.5", "--copies", "1", "--times", "0", "--tries", "1", "-q"]
+LIGHT += ["--kappa", "0.5", "--copies", "1", "--times", "0", "-q"]
 
 
 @pytest.fixture(scope="module")

@@ -45,9 +45,8 @@ def read_yaml(data: bytes, folder: Path) -> None:
     from amlb_ext.core.errors import HardsynthError
     from amlb_ext.sources.amlb_yaml import load_entry
 
-    options = SourceConfig(
-        userdir=str(folder), cache_dir=str(folder / "cache"), retries=1
-    )
+    os.environ["HARDSYNTH_CACHE"] = str(folder / "cache")
+    options = SourceConfig(userdir=str(folder))
     path = folder / "config.yaml"
     path.write_bytes(data)
     try:

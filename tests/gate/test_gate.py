@@ -120,7 +120,7 @@ def test_all_checks_must_be_met():
     assert [check.data for check in check_gate(table).checks] == ["t", "u", "w"]
     with pytest.raises(ConfigError, match="no task is called 'v'"):
         check_gate(table, tasks=["v"])
-    with pytest.raises(ConfigError, match="give a share of F's loss between 0 and 1"):
+    with pytest.raises(ConfigError, match="margin = 0: input should be greater than 0"):
         check_gate(table, need="not-worse", margin=0)
 
 

@@ -36,11 +36,12 @@ def titanic():
     return ready("bundled/titanic", hardness={"rule": "wrong"})
 
 
-def side_of(prepared, **search):
+def side_of(prepared, *, copies, tries):
     models = prepared.models
-    config = models.config.model_copy(
-        update={"search": models.config.search.model_copy(update=search)}
-    )
+    search = models.config.search
+    operators = search.operators.model_copy(update={"tries": tries})
+    search = search.model_copy(update={"copies": copies, "operators": operators})
+    config = models.config.model_copy(update={"search": search})
     models = dataclasses.replace(models, config=config)
     return make_side(models, prepared.test, "test").augmented.rows
 

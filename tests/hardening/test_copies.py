@@ -68,7 +68,8 @@ def test_the_table_is_complete_so_nothing_can_be_made(tmp_path):
 @pytest.mark.parametrize("preset", ["literal", "stress"])
 def test_positions_on_a_board(tmp_path, preset):
     task = chess(300)
-    layer = {"search": {"kappa": 0.02, "population": 6, "generations": 2, "copies": 2}}
+    operators = {"population": 6, "generations": 2}
+    layer = {"search": {"kappa": 0.02, "copies": 2, "operators": operators}}
     hard = harden(
         task, preset=preset, synthesizer={"name": "vae", "epochs": 5}, **layer
     )

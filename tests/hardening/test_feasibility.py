@@ -120,7 +120,7 @@ def test_workers_change_no_byte(tmp_path):
         out = tmp_path / f"out{workers}"
         # later flags win over earlier ones
         flags = [*FAST, "--folds", "2", "-j", workers, "--target", "label"]
-        flags += ["--baseline", "logistic", "--times", "1", "--generations", "2"]
+        flags += ["--baseline", "logistic", "--times", "1"]
         command = ["generate", str(tmp_path / "table.csv"), "-o", str(out), *flags]
         assert main(command) == 0
         files = sorted(path for path in out.rglob("*") if path.is_file())

@@ -151,7 +151,7 @@ def test_every_preset_and_rule_runs():
             task,
             preset=preset,
             baseline={"model": "logistic"},
-            search={"population": 8, "generations": 3},
+            search={"operators": {"population": 8, "generations": 3}},
             synthesizer={"epochs": 5},
             train_hard=False,
         )
@@ -161,7 +161,7 @@ def test_every_preset_and_rule_runs():
             task,
             baseline={"model": "logistic"},
             hardness={"rule": rule},
-            search={"population": 8, "generations": 3},
+            search={"operators": {"population": 8, "generations": 3}},
             synthesizer={"name": "local"},
             train_hard=False,
         )
@@ -255,7 +255,7 @@ def test_test_rows_are_judged_as_amlb_gives_them():
     task = make_task(table, "y", name="names")
     cheap = {
         "synthesizer": {"name": "local"},
-        "search": {"kappa": 0.0, "generations": 1},
+        "search": {"kappa": 0.0, "operators": {"generations": 1}},
     }
     config = build_config(QUICK, {"baseline": {"model": "random_forest"}, **cheap})
     task = split_task(task, config.split, config.seed)

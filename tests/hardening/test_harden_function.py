@@ -23,7 +23,7 @@ from amlb_ext.runner.install import install
 from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.suite import SuiteFiles, verify_suite
 
-FAST = words_of(BRIEF, "--baseline logistic --kappa .005 --tries 20")
+FAST = words_of(BRIEF, "--baseline logistic --kappa .005")
 pytestmark = pytest.mark.usefixtures("light_models")
 
 SHIPPED = ["test", "validation", "small", "medium", "large", "timeseries"]
@@ -272,7 +272,7 @@ def test_what_cannot_be_hardened(user, tmp_path, capsys, benchmark, more, said):
 
 
 @pytest.mark.exhaustive
-def test_a_suite_of_openml(tmp_path, monkeypatch, capsys):
+def test_a_suite_of_openml(tmp_path, own_cache, monkeypatch, capsys):
     """Two of its tasks have one data set; AMLB would call both by its name."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -289,7 +289,6 @@ def test_a_suite_of_openml(tmp_path, monkeypatch, capsys):
     with LoopbackOpenML({1: data}, tasks, {7: [3, 4]}) as server:
         words = ["--openml-server", server.url, "--alpha", ".6", *FAST]
         words += ["--openml-cache", str(tmp_path / "cache")]
-        words += ["--cache-dir", str(tmp_path / "own")]
         assert main(["harden", "openml/s/7", "-o", str(out), *words]) == 0
     said = capsys.readouterr().out
     assert "-b openml_s_7_hard+hardsynth_openml_s_7" in said

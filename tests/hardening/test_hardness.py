@@ -45,14 +45,37 @@ def test_a_rule_selects_the_rows_of_its_formula(settings, bad):
 def test_customary_alpha_gives_way_to_a_share_only_when_too_few_fail():
     rng = np.random.default_rng(0)
     good, y = rng.uniform(0, 0.05, (200, 1)), np.zeros((200, 1))
-    rule = settle(Kind.REGRESSION, good, y, rule="paper", most=1)
+    rule = settle(Kind.REGRESSION, good, y, rule="paper")
     assert rule.alpha < 0.1
     assert rule.select(rule.hardness(y, good)).sum() == 20  # the worst 10 % of 200
-    rule = settle(Kind.REGRESSION, good * 10, y, rule="paper", most=1)
+    rule = settle(Kind.REGRESSION, good * 10, y, rule="paper")
     assert rule.alpha == 0.1
+    # a share that the user gave decides, however many fail
+    rule = settle(Kind.REGRESSION, good * 10, y, rule="absolute", share=0.2)
+    assert rule.select(rule.hardness(y, good * 10)).sum() == 40
     # an alpha the user gave is never moved
     rule = settle(Kind.REGRESSION, good, y, alpha=0.3)
     assert rule.alpha == 0.3
+
+
+def test_only_the_rule_paper_may_call_most_rows_bad():
+    rng = np.random.default_rng(0)
+    poor, y = rng.uniform(0.2, 0.9, (200, 1)), np.zeros((200, 1))
+    for name, bad in (("absolute", 100), ("paper", 200)):
+        rule = settle(Kind.REGRESSION, poor, y, rule=name)
+        assert rule.select(rule.hardness(y, poor)).sum() == bad
+
+
+def test_a_share_of_the_rows_also_where_F_decides():
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([1, 1], (50, 1))
+    y = rng.integers(0, 2, (50, 1))
+    rule = settle(Kind.BINARY, p, y, share=0.2)
+    assert not rule.by_decision
+    hardness = rule.hardness(y, p)
+    np.testing.assert_array_equal(
+        np.flatnonzero(rule.select(hardness)), np.sort(np.argsort(hardness)[-10:])
+    )
 
 
 def test_suggested_alpha_gives_the_rows_it_promises():

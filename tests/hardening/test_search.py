@@ -35,11 +35,11 @@ def world():
 
 
 def settings(**changes):
-    base = {"population": 12, "generations": 6, "kappa": 0.5}
     operators = {"strength": 0.1, "categoricals": "free", "start": "unique"}
+    operators |= {"population": 12, "generations": 6}
     for name in set(changes) & set(Operators.model_fields):
         operators[name] = changes.pop(name)
-    return SearchConfig(**(base | changes), operators=operators)
+    return SearchConfig(**({"kappa": 0.5} | changes), operators=operators)
 
 
 def bits(kind, *shape):

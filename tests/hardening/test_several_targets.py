@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("light_models")
 QUICK = {
     "synthesizer": {"name": "local", "times": 1},
     "baseline": {"model": "ridge"},
-    "search": {"kappa": 0.1, "population": 8, "generations": 4},
+    "search": {"kappa": 0.1, "operators": {"population": 8, "generations": 4}},
     "split": {"folds": 1, "test_size": 0.3},
 }
 
@@ -50,7 +50,9 @@ def tasks_of(table, *targets, **layer):
 @pytest.fixture(scope="module")
 def prepared():
     """Both targets side by side; alpha 0 calls every row bad."""
-    tasks, config = tasks_of(frame(), "a", "b", hardness={"alpha": 0.0, "most": 1.0})
+    tasks, config = tasks_of(
+        frame(), "a", "b", hardness={"rule": "paper", "alpha": 0.0}
+    )
     return prepare(tasks, 0, config)
 
 
@@ -60,7 +62,7 @@ def three():
     out = {}
     for over in ("mean", "intersection", "union"):
         tasks, config = tasks_of(
-            frame(), "a", "b", hardness={"over": over, "alpha": 0.2, "most": 1.0}
+            frame(), "a", "b", hardness={"rule": "paper", "over": over, "alpha": 0.2}
         )
         out[over] = harden_group(tasks, 0, config)
     return out
@@ -153,7 +155,7 @@ def test_targets_without_enough_failures_get_thresholds_of_their_own():
     # .1, so its worst tenth, the ten from .09 up, sets the threshold
     f = np.column_stack([np.linspace(0, 1, 100), np.linspace(0, 0.099, 100)])
     y = np.zeros_like(f)
-    rule = settle(HardnessConfig(rule="paper", most=1, over="intersection"), f, y)
+    rule = settle(HardnessConfig(rule="paper", over="intersection"), f, y)
     own = [rule.threshold - shift for shift in rule.shifts]
     assert [round(threshold, 6) for threshold in own] == [
         0.1,
@@ -161,7 +163,7 @@ def test_targets_without_enough_failures_get_thresholds_of_their_own():
     ]
     assert rule.reason.startswith("intersection of 2 targets: ")
     assert rule.select(rule.hardness(y, f)).sum() == 10
-    union = settle(HardnessConfig(rule="paper", most=1, over="union"), f, y)
+    union = settle(HardnessConfig(rule="paper", over="union"), f, y)
     assert union.select(union.hardness(y, f)).sum() == 90  # of .101 .. 1
 
 
@@ -178,7 +180,7 @@ def test_one_target_combined_is_that_target():
     rng = np.random.default_rng(0)
     y, f = rng.random((2, 50, 1))
     rules = [
-        settle(HardnessConfig(rule="paper", most=1, over=over), f, y)
+        settle(HardnessConfig(rule="paper", over=over), f, y)
         for over in ("mean", "intersection", "union")
     ]
     for rule in rules:
@@ -220,7 +222,8 @@ def test_the_search_raises_the_mean_error(engine):
     rng = np.random.default_rng(1)
     bad, y = rng.random((4, 3)), rng.random((4, 2))
     config = SearchConfig(
-        kappa=1.0, population=10, generations=5, operators={"start": "unique"}
+        kappa=1.0,
+        operators={"population": 10, "generations": 5, "start": "unique"},
     )
     domain = learn_domain(bad, bad, y, n_classes=0, n_categorical=0)
 

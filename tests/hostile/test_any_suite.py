@@ -632,7 +632,7 @@ SERIES = "--series s --time t --target y --horizon 2"
         "gate r.json --check --level .9",
         *(f"{TABLE} {flag} x" for flag in ("--task", "--results", "--predictions")),
         "report {tables} --benchmark b",
-        "report {series} --cache-dir c",
+        "report {series} --openml-cache c",
         "report {tables} --text -o x",
         "report {tables} --json --text",
         "report {folder} --json -o x",

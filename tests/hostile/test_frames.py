@@ -159,7 +159,11 @@ def generated(path, out, kind, target, rule):
             "split": {"folds": 1},
             "baseline": {"model": "ridge"},
             "hardness": {"rule": rule, "share": 0.3},
-            "search": {"kappa": 0.005, "generations": 1, "population": 4, "copies": 2},
+            "search": {
+                "kappa": 0.005,
+                "copies": 2,
+                "operators": {"generations": 1, "population": 4},
+            },
             "synthesizer": {"name": "copula", "times": 1},
         }
     )

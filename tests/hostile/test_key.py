@@ -111,7 +111,7 @@ class Elsewhere(LoopbackOpenML):
         )
 
 
-def test_to_no_host_that_a_data_set_names(tmp_path, direct, monkeypatch):
+def test_to_no_host_that_a_data_set_names(tmp_path, direct, own_cache, monkeypatch):
     """The key is the configured one of this very server, and is not needed to read."""
     import openml
 
@@ -127,8 +127,7 @@ def test_to_no_host_that_a_data_set_names(tmp_path, direct, monkeypatch):
         monkeypatch.setattr(openml.config, "server", near.url)
         monkeypatch.setattr(openml.config, "apikey", KEY)
         monkeypatch.setenv("OPENML_APIKEY", KEY)
-        options = SourceConfig(openml_cache=str(tmp_path / "cache"), retries=1,
-                               cache_dir=str(tmp_path / "own"))  # fmt: skip
+        options = SourceConfig(openml_cache=str(tmp_path / "cache"))
         (ref,) = open_specs(["openml/s/5"], options)
         assert len(ref.load()) == 20
         assert {path.split("?")[0] for path in far.requests} == {

@@ -208,20 +208,16 @@ def redirect_endlessly(handler, over):
 
 
 @pytest.fixture
-def openml_settings(tmp_path):
-    return {
-        "openml_cache": str(tmp_path / "cache"),
-        "retries": 1,
-        "download_time": 1 / 60,
-        "max_download": 0.4,
-    }
+def openml_settings(tmp_path, own_cache, monkeypatch):
+    monkeypatch.setattr("amlb_ext.sources.download.MAX_SECONDS", 1)
+    return {"openml_cache": str(tmp_path / "cache"), "max_file_size": 0.4}
 
 
 @pytest.mark.parametrize("spec", ["openml/t/1", "openml/s/1"])
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (drip_body, "longer than --download-time"),
+        (drip_body, "took too long"),
         (drip_header, "no answer in time"),
         (send_nothing, "no answer in time"),
         (send_endless, "larger than 0.01 GiB"),
@@ -229,11 +225,11 @@ def openml_settings(tmp_path):
         (redirect_endlessly, "redirects|cannot be reached"),
     ],
 )
-def test_openml_has_limits(openml_settings, answer, said, spec):
+def test_openml_has_limits(openml_settings, answer, said, spec, monkeypatch):
+    if answer in (send_endless, send_bomb):
+        monkeypatch.setattr("amlb_ext.sources.download.MAX_SECONDS", 60)
     if answer is send_endless:
-        openml_settings = {**openml_settings, "max_download": 0.01, "download_time": 1}
-    if answer is send_bomb:
-        openml_settings = {**openml_settings, "download_time": 1}
+        openml_settings["max_file_size"] = 0.01
 
     def load(server):
         options = SourceConfig(openml_server=f"{server}/api/v1/xml", **openml_settings)

@@ -118,32 +118,30 @@ def test_no_command_holds_words_of_a_manifest(version):
 # how much is fetched
 
 
-def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(tmp_path, direct):
+def test_a_list_of_very_many_tasks_is_refused_before_any_is_fetched(
+    tmp_path, direct, own_cache, monkeypatch
+):
     many = list(range(1, 3001))
     with LoopbackOpenML({}, {k: (1, 1, None) for k in many}, {5: many}) as server:
         options = SourceConfig(
             openml_server=server.url,
             openml_cache=str(tmp_path / "cache"),
-            cache_dir=str(tmp_path / "own"),
-            retries=1,
         )
-        with pytest.raises(SourceError, match="names 3,000 tasks") as caught:
+        with pytest.raises(SourceError, match="more than 1,000 tasks"):
             list(open_specs(["openml/s/5"], options))
-        assert "--max-tasks 3000" in caught.value.remedy
         assert [path for path in server.requests if "study" not in path] == []
-        raised = options.model_copy(update={"max_tasks": 3000})
-        assert len(list(open_specs(["openml/s/5"], raised))) == 3000
+        monkeypatch.setattr("amlb_ext.sources.MAX_TASKS", 3000)
+        assert len(list(open_specs(["openml/s/5"], options))) == 3000
 
 
-def test_a_definition_of_very_many_tasks_is_refused(tmp_path, refused):
+def test_a_definition_of_very_many_tasks_is_refused(tmp_path, refused, monkeypatch):
     entries = [{"name": f"t{k}", "openml_task_id": k} for k in range(1, 31)]
     (tmp_path / "many.yaml").write_text(yaml.safe_dump(entries))
     words = ["generate", str(tmp_path / "many.yaml"), "-o", str(tmp_path / "out"), "-q"]
-    said = refused(words, "--max-tasks 20")
-    assert "name more than 20 tasks" in said
-    assert "raise --max-tasks if you mean it" in said
-    options = SourceConfig(max_tasks=30)
-    assert len(list(open_specs([str(tmp_path / "many.yaml")], options))) == 30
+    monkeypatch.setattr("amlb_ext.sources.MAX_TASKS", 20)
+    assert "name more than 20 tasks" in refused(words)
+    monkeypatch.setattr("amlb_ext.sources.MAX_TASKS", 30)
+    assert len(list(open_specs([str(tmp_path / "many.yaml")]))) == 30
 
 
 # how much is held

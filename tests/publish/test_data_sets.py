@@ -174,9 +174,9 @@ def test_rows_that_nobody_may_publish_are_not_written(tmp_path, refused, kind):
 
 def test_flags_of_another_export_are_refused(suite, refused):
     cases = {
-        ("huggingface", "--form", "files"): "has no --form",
-        ("openml-files", "--base-url", "https://h.org/x"): "has no --base-url",
-        ("tabarena", "--licence", "MIT"): "has no --licence",
+        ("huggingface", "--form", "files"): "--form has no effect",
+        ("openml-files", "--base-url", "https://h.org/x"): "--base-url has no effect",
+        ("tabarena", "--licence", "MIT"): "--licence has no effect",
         ("huggingface", "--base-url", "ftp://h.org"): "not by ftp",
     }
     for (kind, *flag), said in cases.items():

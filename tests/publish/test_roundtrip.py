@@ -133,15 +133,15 @@ def _check_rows(unit, features, target, trained, tested):
         4,
     ),
 )
-def test_a_published_suite_is_a_source_of_the_same_rows(tmp_path, loopback, kind, fit):
+def test_a_published_suite_is_a_source_of_the_same_rows(
+    tmp_path, own_cache, loopback, kind, fit
+):
     root = write_suite(tmp_path / "hard", {"t": (kind, (150, 31), (90, 20))})
     report = publish(root, loopback, only=["t", "t_region"], fit=fit)
     assert report.ok
     options = SourceConfig(
         openml_server=loopback.url,
         openml_cache=str(tmp_path / "cache"),
-        cache_dir=str(tmp_path / "own"),
-        retries=1,
     )
     suite = SuiteFiles.load(root)
     units = {

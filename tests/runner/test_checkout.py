@@ -15,7 +15,6 @@ from amlb_ext.runner import checkout
 from amlb_ext.runner.checkout import (
     Checkout,
     amlb_version,
-    cache_dir,
     clone_release,
     ensure_checkout,
 )
@@ -133,16 +132,6 @@ def test_given_checkout(fake, tmp_path, monkeypatch):
         RunError, match=r"not an AMLB checkout: it has no runbenchmark.py"
     ):
         ensure_checkout(tmp_path)
-
-
-def test_cache_dir(monkeypatch):
-    monkeypatch.delenv("HARDSYNTH_CACHE", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert cache_dir() == Path.home() / ".cache" / "hardsynth"
-    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert cache_dir() == Path("/x/hardsynth")
-    monkeypatch.setenv("HARDSYNTH_CACHE", "/y")
-    assert cache_dir() == Path("/y")
 
 
 def test_version_between_releases(fake):

@@ -34,7 +34,7 @@ def no_network():
 
 
 @pytest.fixture
-def openml_server(direct):
+def openml_server(direct, own_cache):
     """Data sets that hold every trap of the client, and a suite with bad members."""
     dense = [
         "@relation traps",

@@ -33,8 +33,8 @@ def home(tmp_path, table, monkeypatch):
 
 
 @pytest.fixture
-def options(home, tmp_path):
-    return SourceConfig(userdir=str(home), cache_dir=str(tmp_path / "cache"), retries=1)
+def options(home, own_cache):
+    return SourceConfig(userdir=str(home))
 
 
 def define(home, *tasks):

@@ -45,9 +45,7 @@ def amlb_sample(table, folder, request):
 
 def openml_sample(table, folder, request):
     server = request.getfixturevalue("openml_server")
-    options = SourceConfig(
-        openml_server=server.url, openml_cache=str(folder), retries=1
-    )
+    options = SourceConfig(openml_server=server.url, openml_cache=str(folder))
     return "openml/t/11", options, "openml/t/99"
 
 

@@ -210,10 +210,10 @@ def test_a_doubled_name_in_a_workbook(tmp_path):
         read_table(tmp_path / "a.xlsx")
 
 
-def test_max_unpacked_holds_for_a_packed_table(tmp_path):
+def test_max_file_size_holds_for_a_packed_table(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"0\n" * (1 << 20)))
-    with pytest.raises(HardsynthError, match="--max-unpacked"):
-        read_table(tmp_path / "a.csv.gz", CsvFormat(max_unpacked=0.001))
+    with pytest.raises(HardsynthError, match="--max-file-size"):
+        read_table(tmp_path / "a.csv.gz", CsvFormat(max_file_size=0.001))
 
 
 @pytest.mark.parametrize("packed", ["", *PACKED_ENDINGS])

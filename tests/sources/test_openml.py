@@ -25,14 +25,12 @@ def options(openml_server, tmp_path):
     return SourceConfig(
         openml_server=openml_server.url,
         openml_cache=str(tmp_path / "cache"),
-        cache_dir=str(tmp_path / "own"),
-        retries=1,
     )
 
 
 def test_all_real_tasks_load_offline_and_the_cache_stays_as_it_was(openml_cache):
     before = contents(openml_cache)
-    options = SourceConfig(openml_cache=str(openml_cache), retries=1)
+    options = SourceConfig(openml_cache=str(openml_cache))
     with (openml_cache / "MANIFEST.csv").open(encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert len(rows) == 19
@@ -94,13 +92,13 @@ def test_suite_goes_on_after_a_bad_task(options):
     assert refs[2].load().name == "sparse"
 
 
-def test_suite_is_remembered(options, openml_server):
+def test_suite_is_remembered(options, openml_server, tmp_path, monkeypatch):
     specs = [ref.spec for ref in open_specs(["openml/s/7"], options)]
     openml_server.stop()
     assert [ref.spec for ref in open_specs(["openml/s/7"], options)] == specs
-    fresh = options.model_copy(update={"cache_dir": options.cache_dir + "2"})
+    monkeypatch.setenv("HARDSYNTH_CACHE", str(tmp_path / "empty"))
     with pytest.raises(NetworkError):
-        list(open_specs(["openml/s/7"], fresh))
+        list(open_specs(["openml/s/7"], options))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +122,7 @@ def test_errors_name_the_spec_and_a_remedy(options, spec, said):
 
 def test_no_network_is_one_clear_line(no_network, direct, tmp_path):
     options = SourceConfig(
-        openml_server=f"{no_network}/api/v1/xml", openml_cache=str(tmp_path), retries=1
+        openml_server=f"{no_network}/api/v1/xml", openml_cache=str(tmp_path)
     )
     with pytest.raises(NetworkError, match="cannot be reached") as caught:
         one("openml/t/31", options)
@@ -143,13 +141,13 @@ def test_damaged_cache_is_reported_and_left_alone(openml_cache):
     target.write_text("@relation r\n@attribute a {x\n@data\n1\n", encoding="utf-8")
     before = contents(openml_cache)
     with pytest.raises(SourceError, match="ARFF") as caught:
-        one("openml/t/31", SourceConfig(openml_cache=str(openml_cache), retries=1))
+        one("openml/t/31", SourceConfig(openml_cache=str(openml_cache)))
     assert caught.value.remedy
     assert contents(openml_cache) == before
 
 
 def test_only_parquet_in_the_cache(openml_cache):
-    options = SourceConfig(openml_cache=str(openml_cache), retries=1)
+    options = SourceConfig(openml_cache=str(openml_cache))
     expected = one("openml/t/31", options)
     folder = next(openml_cache.rglob("datasets/31"))
     from amlb_ext.sources.arff import read_arff

@@ -100,7 +100,9 @@ class TestSettings:
         assert [rows[a].synthesizer.params["batch"] for a in rows] == [64, 128, 256]
         assert [rows[a].synthesizer.epochs for a in rows] == [100, 100, 200]
         assert [rows[a].search.copies for a in rows] == [8, 5, 3]
-        assert {c.hardness.rule for c in rows.values()} == {"band"}
+        # of classes the rule paper is band
+        assert {c.hardness.rule for c in rows.values()} == {"paper"}
+        assert [c.hardness.alpha for c in rows.values()] == [0.501, 0.502, 0.505]
         toy_row = row_settings(TOYS["toy_10"], "toy_10", PaperSettings())[
             0
         ].config.synthesizer
@@ -223,8 +225,7 @@ class TestSplit:
     def test_classification_lowers_the_positive_class(self, tmp_path):
         task = split_task(load_diabetes(stand_ins(tmp_path)), SplitConfig(folds=1), 1)
         search = {
-            "generations": 5,
-            "operators": {"flip": 0.0, "reapply": False},
+            "operators": {"generations": 5, "flip": 0.0, "reapply": False},
         }
         setting = quick("diabetes", hardness={"alpha": 0.7}, search=search)
         split = Split(task, 0, setting)

@@ -30,7 +30,10 @@ def test_any_table_becomes_pairs_that_amlb_can_read(seed, tmp_path):
             "preset": PRESETS[seed % 4],
             "baseline": BASELINES[seed // 2 % 4],
             "synthesizer": {"name": SYNTHESIZERS[seed % 3], "epochs": 2, "times": 1},
-            "search": {"population": 4, "generations": 2, "copies": 2},
+            "search": {
+                "copies": 2,
+                "operators": {"population": 4, "generations": 2},
+            },
             "split": {"folds": 1, "test_size": 0.3},
         }
     )

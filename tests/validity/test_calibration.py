@@ -32,7 +32,7 @@ LOOSE = {
     "search": {"operators": {"strength": 0.2, "sigma2": 0.0, "agreement": False}},
     "split": {"folds": 1},
     "seed": 5,
-    "hardness": {"rule": "paper", "most": 1.0},
+    "hardness": {"rule": "paper"},
 }
 
 

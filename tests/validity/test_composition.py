@@ -30,7 +30,7 @@ LIGHT = {
     "search": {"copies": 0},
     "synthesizer": {"name": "local", "times": 1.0},
     "train_hard": False,
-    "hardness": {"rule": "paper", "most": 1.0},
+    "hardness": {"rule": "paper"},
 }
 
 

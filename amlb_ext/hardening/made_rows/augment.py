@@ -76,7 +76,7 @@ def augment_bad_rows(
         notes = (Note(kind="not all searched", side=side, counts=counts),)
 
     copies_so_far = np.zeros(len(real), dtype=int)
-    for attempt in range(config.tries):
+    for attempt in range(config.operators.tries):
         # those short of copies get a full set again, of which the first that pass are kept
         parent = np.repeat(searched[copies_so_far[searched] < copies], copies)
         if not len(parent):
@@ -92,7 +92,7 @@ def augment_bad_rows(
             Z=_jitter_numbers(neighbours, domain, config, rng),
             y=y,
             parent=parent,
-            repairs=attempt >= REPAIRING_TRY or attempt == config.tries - 1,
+            repairs=attempt >= REPAIRING_TRY or attempt == config.operators.tries - 1,
         )
         # without relations, where a whole try fails, the next would fail too
         if not len(passed) and models.relations is None:
@@ -183,11 +183,6 @@ def _search_neighbours(
     if config.pressure == 0:
         # only the distance counts: the bad point itself is the optimum
         return bad
-    engine = genetic_search
-    if config.engine == "deap":
-        from amlb_ext.hardening.search.deap_engine import genetic_search_deap
-
-        engine = genetic_search_deap
 
     def predict(Z: np.ndarray) -> np.ndarray:
         return without_single_axis(models.predict_baseline(Z))
@@ -195,7 +190,7 @@ def _search_neighbours(
     def predict_oracle(Z: np.ndarray) -> np.ndarray:
         return without_single_axis(models.predict_oracle(Z))
 
-    best, _ = engine(
+    best, _ = genetic_search(
         predict,
         bad,
         without_single_axis(y),

@@ -100,7 +100,7 @@ class _PointSearch:
         # the bad point itself is the first, as in the batched engine
         population = [_Individual(self.bad.tolist())]
         population += [
-            self.make_individual() for _ in range(self.config.population - 1)
+            self.make_individual() for _ in range(self.config.operators.population - 1)
         ]
         hall_of_fame = tools.HallOfFame(1)
         algorithms.eaSimple(
@@ -109,7 +109,7 @@ class _PointSearch:
             cxpb=self.config.operators.crossover,
             # ``mutate`` itself leaves most genes as they are
             mutpb=1.0,
-            ngen=self.config.generations,
+            ngen=self.config.operators.generations,
             halloffame=hall_of_fame,
             verbose=False,
         )

@@ -100,7 +100,7 @@ def genetic_search(
     # blocks, one at least
     rows_in_memory = CHUNK_GENES // max(1, bad.shape[1])
     chunk_rows = min(CHUNK_ROWS, rows_in_memory)
-    chunk_points = full * max(1, chunk_rows // (full * config.population))
+    chunk_points = full * max(1, chunk_rows // (full * config.operators.population))
     for start in range(0, len(bad), chunk_points):
         end = min(start + chunk_points, len(bad))
         chunk = slice(start, end)
@@ -128,7 +128,7 @@ def _evolve(
     predict: Predict, blocks: list[Block], config: SearchConfig, oracle: Predict | None
 ) -> None:
     """Let the populations of all blocks evolve together, with one ``predict`` a generation."""
-    p = config.population
+    p = config.operators.population
     d = blocks[0].bad.shape[1]
     # each block has rows of its own in the array of a generation
     parts = []
@@ -141,7 +141,7 @@ def _evolve(
     # size is allocated. The first block is the largest.
     parents, offspring = np.empty((2, end, d))
     scratch = np.empty((parts[0].stop, d))
-    for generation in range(config.generations + 1):
+    for generation in range(config.operators.generations + 1):
         for block, part in zip(blocks, parts, strict=True):
             # a view: the block fills its rows in place
             P = offspring[part].reshape(p, -1, d)
@@ -191,7 +191,7 @@ class SearchPlan:
 
 
 def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
-    block_points = points_in_block(config.population, bad.shape[1])
+    block_points = points_in_block(config.operators.population, bad.shape[1])
     genes = Genes.of(domain, block_points)
     misses_bad = np.isnan(bad).any()
     misses_pool = np.isnan(genes.pool_values).any()

@@ -248,8 +248,7 @@ def _draw_config(
     rule = protocol.rules.regression
     if task.kind.is_classification:
         rule = protocol.rules.classification
-    # a floor of 1 is out of reach, so the worst ``share`` of the rows is bad on every table
-    hardness = {"rule": rule, "share": protocol.share, "floor": 1.0}
+    hardness = {"rule": rule, "share": protocol.share}
     return build_config(
         {"seed": seed, "baseline": baseline.model_dump(), "hardness": hardness}
     )

@@ -143,8 +143,12 @@ _GENTLE: Layer = {
 _STILL: Layer = {
     "search": {
         "kappa": 0.0,
-        "generations": 0,
-        "operators": {"sigma2": 0.0, "jitter": 0.03, "reapply": False},
+        "operators": {
+            "generations": 0,
+            "sigma2": 0.0,
+            "jitter": 0.03,
+            "reapply": False,
+        },
     }
 }
 

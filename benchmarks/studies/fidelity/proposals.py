@@ -105,9 +105,13 @@ def propose_searched(s: Sample, rng: np.random.Generator) -> np.ndarray:
     )
     config = SearchConfig(
         kappa=0.1,
-        population=10,
-        generations=6,
-        operators=Operators(fitness="reducible", strength=0.05, sigma2=0.0),
+        operators=Operators(
+            population=10,
+            generations=6,
+            fitness="reducible",
+            strength=0.05,
+            sigma2=0.0,
+        ),
     )
     best, _ = genetic_search(
         target_models.baseline.predict,

@@ -110,7 +110,7 @@ STUDIES = (
             "most_rows": 300,
             "config": {
                 "synthesizer": {"epochs": 1, "times": 1},
-                "search": {"copies": 1, "generations": 2},
+                "search": {"copies": 1, "operators": {"generations": 2}},
             },
         },
         files=True,

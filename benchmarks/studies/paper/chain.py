@@ -164,7 +164,7 @@ class Split:
     >>> from amlb_ext.hardening.split import split_task
     >>> from benchmarks.studies.paper.data import make_toy
     >>> from benchmarks.studies.paper.settings import TOYS, PaperSettings, row_settings
-    >>> quick = {"synthesizer": {"epochs": 1}, "search": {"generations": 0}}
+    >>> quick = {"synthesizer": {"epochs": 1}, "search": {"operators": {"generations": 0}}}
     >>> [setting] = row_settings(TOYS["toy_10"], "toy_10", PaperSettings(config=quick))
     >>> task = split_task(make_toy("10"), SplitConfig(folds=2), seed=1)
     >>> outcome = Split(task, 0, setting).run_setting(setting)

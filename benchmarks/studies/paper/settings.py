@@ -13,6 +13,7 @@ from benchmarks.studies.paper.data import DATA, PaperSettings
 #: Levels of Table 1, standard deviations of the perturbation (section 5.4).
 LEVELS = (0.005, 0.02, 0.05, 0.1)
 
+_ONE_STEP: Layer = {"generations": 1}
 
 #: Table 2 by data set and threshold: the differences from ``literal``. The "number of steps in GA"
 #: is read as the number of searches per bad point, since it rises where bad points are few, with
@@ -22,7 +23,7 @@ LEVELS = (0.005, 0.02, 0.05, 0.1)
 TABLE_2: dict[str, dict[float, Layer]] = {
     "toy": {
         0.1: {
-            "search": {"copies": 20, "max_rows": 400, "generations": 1},
+            "search": {"copies": 20, "max_rows": 400, "operators": _ONE_STEP},
             "synthesizer": {
                 "epochs": 100,
                 "params": {"batch": 16, "latent": 64, "decoder": 32},
@@ -31,7 +32,7 @@ TABLE_2: dict[str, dict[float, Layer]] = {
     },
     "regression": {
         alpha: {
-            "search": {"copies": steps, "max_rows": 1000, "generations": 1},
+            "search": {"copies": steps, "max_rows": 1000, "operators": _ONE_STEP},
             "synthesizer": {"epochs": epochs, "params": {"batch": batch}},
         }
         for alpha, steps, batch, epochs in (
@@ -42,7 +43,7 @@ TABLE_2: dict[str, dict[float, Layer]] = {
     },
     "classification": {
         alpha: {
-            "search": {"copies": steps, "generations": 1},
+            "search": {"copies": steps, "operators": _ONE_STEP},
             "synthesizer": {"epochs": epochs, "params": {"batch": batch}},
         }
         for alpha, steps, batch, epochs in (
@@ -139,10 +140,9 @@ def row_settings(
 
 def _table_2_rows(family: str) -> dict[str, Layer]:
     """Return the rows of Table 2 for a family of data sets, by their alpha."""
-    rule = "band" if family == "classification" else "absolute"
     rows = {}
     for alpha, layer in TABLE_2[family].items():
-        rows[f"{alpha:g}"] = {"hardness": {"rule": rule, "alpha": alpha}, **layer}
+        rows[f"{alpha:g}"] = {"hardness": {"alpha": alpha}, **layer}
     return rows
 
 
@@ -151,7 +151,8 @@ def _level_rows() -> dict[str, Layer]:
     base = _table_2_rows("regression")["0.1"]
     rows = {}
     for deviation in LEVELS:
-        search = {**base["search"], "operators": {"sigma2": deviation**2}}
+        operators = {**_ONE_STEP, "sigma2": deviation**2}
+        search = {**base["search"], "operators": operators}
         rows[f"{deviation:g}"] = {**base, "search": search}
     return rows
 

@@ -200,7 +200,7 @@ def _study(name: str, title: str, **made_of: Any) -> Study:
     summarize = figures.draw_parts if is_figure else summarize_table
     quick = {
         "synthesizer": {"epochs": 1, "times": 1},
-        "search": {"copies": 1, "generations": 2},
+        "search": {"copies": 1, "operators": {"generations": 2}},
     }
     return Study(
         name=name,
