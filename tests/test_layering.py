@@ -122,7 +122,15 @@ def test_compare_imports_what_it_needs_and_no_more():
         "print([name for name in sys.modules if name.startswith('amlb_ext.')])"
     )
     packages, own = map(ast.literal_eval, python(code).splitlines())
-    unneeded = {"torch", "openml", "deap", "statsforecast", "matplotlib", "polars"}
+    unneeded = {
+        "torch",
+        "openml",
+        "deap",
+        "statsforecast",
+        "matplotlib",
+        "polars",
+        "yaml",
+    }
     assert not unneeded & set(packages)
     wings = {name.split(".")[1] for name in own}
     assert not wings & {"suite", "runner", "report", "pipeline", "validity", "cli"}

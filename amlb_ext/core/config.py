@@ -30,7 +30,6 @@ from pydantic import (
 
 from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.errors import ConfigError, suggest_nearest
-from amlb_ext.core.yaml_reader import read_yaml
 
 Layer = dict[str, Any]
 
@@ -619,6 +618,9 @@ def read_config(path: Path) -> dict[str, Any]:
         The file is missing, is not YAML (with the line), holds no mapping, or gives the
         permission to load pickles.
     """
+    # a comparison of models in memory has settings, and reads no YAML
+    from amlb_ext.core.yaml_reader import read_yaml
+
     try:
         layer = read_yaml(path, ConfigError)
     except OSError as error:

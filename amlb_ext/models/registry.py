@@ -8,13 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator, make_importable
 from amlb_ext.core.unit import Kind
-from amlb_ext.core.yaml_reader import read_value, yaml_problem
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -228,6 +225,12 @@ def check_model_listed(where: str, config: BaselineConfig, kind: Kind) -> None:
 
 
 def _inline_params(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    import yaml
+
+    from amlb_ext.core.yaml_reader import read_value, yaml_problem
+
     params = {}
     for item in filter(None, text.split(",")):
         key, equals, value = item.partition("=")
