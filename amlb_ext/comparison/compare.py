@@ -327,6 +327,7 @@ def compare_labelled(
     for model in others:
         notes += first[model.name].notes
     notes += _class_order_notes(rows, baseline, others)
+    notes += _position_notes(rows, (baseline, *others))
     if folds is None:
         notes += _fitted_here_notes(side_f, sides)
     if rows.task.order is not None:
@@ -461,6 +462,25 @@ def _class_order_notes(
     return [
         f"F has its classes in the order {', '.join(map(str, baseline.classes or ()))}; the "
         f"probabilities of {', '.join(bare)} are read in sorted order, {order}"
+    ]
+
+
+def _position_notes(rows: LabelledRows, given: Sequence[ModelAdapter]) -> list[str]:
+    """Return which models know no names of columns, where the table has such."""
+    if rows.table.is_unnamed:
+        return []
+    blind = []
+    for model in given:
+        if not model.is_predictions:
+            names, count = columns_of_model(model.model)
+            if names is None and count is not None:
+                blind.append(model.name)
+    if not blind:
+        return []
+    verb = "was" if len(blind) == 1 else "were"
+    return [
+        f"{', '.join(blind)} {verb} fitted on an array, without names of columns: those of the "
+        "table are taken by their position"
     ]
 
 

@@ -433,6 +433,31 @@ def read_written_numbers(
     )
 
 
+#: What to do about numbers that came as text for their decimal comma.
+COMMA_REMEDY = (
+    "compare and generate read a decimal comma with --decimal , and pandas with decimal=','; for "
+    "other commands write a point"
+)
+#: A number as it is written where a comma is the decimal sign.
+_COMMA_NUMBER = r"\s*[+-]?\d*,\d+\s*"
+
+
+def has_decimal_comma(values: pd.Series) -> bool:
+    """Whether the texts of a column are numbers, some of them with a decimal comma.
+
+    Examples
+    --------
+    >>> has_decimal_comma(pd.Series(["1,5", "2", None])), has_decimal_comma(pd.Series(["a,b"]))
+    (True, False)
+    """
+    if is_numeric(values):
+        return False
+    texts = values.dropna().astype(str)
+    has_comma = texts.str.fullmatch(_COMMA_NUMBER)
+    others = pd.to_numeric(texts[~has_comma], errors="coerce")
+    return bool(has_comma.any() and others.notna().all())
+
+
 def _read_all(cells: Mapping[str, _Cell], decimal: str) -> dict[str, Number | None]:
     return {text: cell.number(decimal) for text, cell in cells.items()}
 

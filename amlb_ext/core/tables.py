@@ -18,9 +18,11 @@ import pandas as pd
 from amlb_ext.core.errors import DataError, is_utf8
 from amlb_ext.core.frames import missing_lookalikes, plain_frame
 from amlb_ext.core.numbers import (
+    COMMA_REMEDY,
     MAX_EXACT_INTEGER,
     FloatColumn,
     convert_to_float64,
+    has_decimal_comma,
     is_numeric,
 )
 from amlb_ext.core.task import (
@@ -281,9 +283,12 @@ def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[s
     """Return a regression target as ``float64``, and notes."""
     if not is_numeric(values):
         _check_missing_texts(values, name)
+        remedy = "use --kind classification"
+        if has_decimal_comma(values):
+            remedy = f"are these numbers? {COMMA_REMEDY}"
         raise DataError(
             f"{name}: the target {values.name!r} is text, but regression needs numbers",
-            "use --kind classification",
+            remedy,
         )
     floats = convert_to_float64(values)
     _check_finite(floats.values, name)

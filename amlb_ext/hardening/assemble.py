@@ -503,10 +503,11 @@ def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
     notes = prepared.changes.notes()
     if models.ledger is not None:
         notes.append(models.ledger.note())
+    if models.relations is not None:
+        notes += models.relations.leaks()
     if side is None:
         return [*notes, note_no_failures(models.rule, prepared.test.hardness)]
     if models.relations is not None:
-        notes += models.relations.leaks()
         n_unusable = int((prepared.test.is_bad & ~prepared.test.is_feasible).sum())
         if n_unusable:
             notes.append(Note(kind="infeasible failures", counts={"rows": n_unusable}))

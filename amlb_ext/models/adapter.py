@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from amlb_ext.core.dates import look_like_dates
 from amlb_ext.core.errors import HardsynthError, ModelError
+from amlb_ext.core.numbers import COMMA_REMEDY, has_decimal_comma
 from amlb_ext.models.answers import (
     Answers,
     Labels,
@@ -335,6 +336,8 @@ class ModelAdapter:
                         f"; {list_names(dates)} came as text: Parquet keeps the type of dates, "
                         "a text file does not"
                     )
+                if texts := [name for name in rows if has_decimal_comma(rows[name])]:
+                    hint += f"; {list_names(texts)} came as text: {COMMA_REMEDY}"
             raise ModelError(
                 f"{self.name} failed in predict: {describe_error(error)}", hint
             ) from error

@@ -70,7 +70,7 @@ class FileForecaster(Forecaster):
                 f"{self.name} has no forecast of series {request.names[series]!r} at "
                 f"{request.times[step]}, and lacks {len(missing)} of {len(asked)} forecasts that "
                 "are asked for",
-                self._why_missing(index, wanted_names, wanted_times),
+                self._why_missing(index, wanted_names, wanted_times, series),
             )
         found = self.table.iloc[places]
         shape = (len(request.names), request.horizon)
@@ -82,12 +82,20 @@ class FileForecaster(Forecaster):
         return Forecasts(mean=mean, quantiles=quantiles)
 
     def _why_missing(
-        self, index: pd.MultiIndex, names: pd.Index, times: pd.Index
+        self, index: pd.MultiIndex, names: pd.Index, times: pd.Index, first: int
     ) -> str:
         """Return what to do about forecasts that are not there: names, times, or rows."""
         series, stamps = self.table.index.levels
         if not names.isin(index.levels[0]).any():
             return f"its series have other names, e.g. {series[0]!r}: write those of the table"
+        shift = _find_shift(index, names[[first]], times)
+        if shift is not None:
+            hours = f"{abs(shift) / pd.Timedelta(hours=1):g} hours"
+            way = "later" if shift > pd.Timedelta(0) else "earlier"
+            return (
+                f"all times of this series that are asked for are there {hours} {way}: is the file "
+                "in UTC or another time zone? Write the clock of the table"
+            )
         if not times.isin(index.levels[1]).any():
             return (
                 f"none of its times is asked for: they are {stamps[0]} to {stamps[-1]}; write "
@@ -145,6 +153,22 @@ def _match(
     if other.has_duplicates or asked.has_duplicates:
         return index, wanted
     return other, asked
+
+
+def _find_shift(
+    index: pd.MultiIndex, names: pd.Index, times: pd.Index
+) -> pd.Timedelta | None:
+    """Return by how much a clock in another zone differs, where all times are there by that."""
+    if not isinstance(times, pd.DatetimeIndex):
+        return None
+    # zones differ by quarters of an hour, and by 14 hours from UTC at most
+    for quarters in range(1, 4 * 14 + 1):
+        for sign in (-1, 1):
+            shift = pd.Timedelta(minutes=15 * sign * quarters)
+            asked = pd.MultiIndex.from_product([names, times + shift])
+            if asked.isin(index).all():
+                return shift
+    return None
 
 
 def _with_level_names(frame: pd.DataFrame) -> pd.DataFrame:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.safe_text import reads_as_missing
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.version import __version__
@@ -174,7 +175,17 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
         if name == "fold":
             frame[name] = frame[name].astype("int64")
         elif name not in TEXT:
-            frame[name] = _read_numbers(frame[name])
+            numbers = _read_numbers(frame[name])
+            is_missing = frame[name].isna() | frame[name].map(reads_as_missing)
+            unread = np.flatnonzero(numbers.isna() & ~is_missing)
+            if name == "result" and len(unread):
+                line = int(unread[0])
+                raise RunError(
+                    f"{path}, line {line + 2}: the column 'result' holds "
+                    f"{frame[name].iloc[line][:60]!r}, which is no number",
+                    "write it with a decimal point, and nothing where a job failed",
+                )
+            frame[name] = numbers
     frame["run"] = run
     return frame
 

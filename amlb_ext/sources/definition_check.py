@@ -19,6 +19,7 @@ from amlb_ext.amlb.loader_rules import check_pair, infer_target, read_fields
 from amlb_ext.amlb.series_rules import NEEDED, check_series_table, check_series_task
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, SourceError
+from amlb_ext.core.files import sha256_file
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.urls import is_url
 
@@ -132,8 +133,13 @@ def _check_tables(name: str, task: Mapping[str, Any], place: Place) -> list[str]
         target, kind = settings.get("target"), settings.get("type")
         if not isinstance(fields, str):
             target, kind = infer_target(fields, target, kind)
-        for problem in check_pair(train, test, str(target), str(kind)):
-            problems.append(f"fold {fold}: {problem}")
+        found = check_pair(train, test, str(target), str(kind))
+        if train.is_file() and sha256_file(train) == sha256_file(test):
+            found.append(
+                "The training file holds the same rows as the test file, so that any model that "
+                "remembers them wins."
+            )
+        problems += [f"fold {fold}: {problem}" for problem in found]
     return problems
 
 

@@ -173,6 +173,11 @@ def _describe_column(
         looks = "" if is_named else describe_texts(column, present)
         keep = f"an id? --keep {shlex.quote(column.name)} brings it back"
         warning = f"left out; {looks or keep}"
+    elif tells_target(task, column.name):
+        warning = (
+            "tells the target of every row; if it is not known before the target is: --drop "
+            + shlex.quote(column.name)
+        )
     elif not is_named:
         warning = _column_warning(column, present, levels, n_rows=len(values))
     # what was left out may be private, and this table is written into the suite
@@ -222,6 +227,43 @@ def _column_warning(
     if is_one_per_row and column.type == "integer":
         return f"one whole number per row, an id? {drop}"
     return ""
+
+
+def tells_target(task: Task, name: str) -> bool:
+    """Whether a column is the target, a code of it, or a line through it.
+
+    Parameters
+    ----------
+    task : Task
+    name : str
+        Of a feature.
+
+    Examples
+    --------
+    >>> from amlb_ext.core.tables import make_task
+    >>> table = pd.DataFrame({"paid": [0, 1, 1], "x": [1, 1, 2], "y": ["a", "b", "b"]})
+    >>> task = make_task(table, "y", name="t")
+    >>> tells_target(task, "paid"), tells_target(task, "x")
+    (True, False)
+    """
+    values = task.features[name]
+    if values.isna().any():
+        return False
+    if task.kind.is_classification:
+        codes, distinct = pd.factorize(values)
+        n_classes = task.target.nunique()
+        if len(distinct) != n_classes:
+            return False
+        pairs = codes * (len(task.labels) + 1) + task.target.cat.codes.to_numpy()
+        return len(np.unique(pairs)) == n_classes
+    if not pd.api.types.is_numeric_dtype(values):
+        return False
+    x, y = values.to_numpy(dtype=float), task.target.to_numpy(dtype=float)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return False
+    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    # either sign: a target may be turned around
+    return bool(min(np.abs(x - y).max(), np.abs(x + y).max()) < 1e-6)
 
 
 def describe_texts(column: Column, present: pd.Series) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 
 from amlb_ext.amlb.coding import Coding
 from amlb_ext.core.errors import HardsynthError, SuiteError, suggest_nearest
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parquet import read_frame
 from amlb_ext.core.paths import check_no_links, no_suite_error
 from amlb_ext.suite.definition import amlb_configuration, yaml_text
@@ -82,6 +84,28 @@ class Suite:
                 "hardsynth verify, run, report, export and install take every suite",
             )
         return cls(suite.layout, suite.manifest)
+
+    def unchanged_file(self, path: Path) -> Path:
+        """Return a file's path after a check that its bytes are those of the manifest.
+
+        Raises
+        ------
+        SuiteError
+            The file is missing, or was changed after it was written.
+        """
+        relative = self.layout.relative(path)
+        problem = ""
+        if not path.is_file():
+            problem = "is missing"
+        elif self.manifest.files.get(relative) not in (None, sha256_file(path)):
+            problem = "was changed after it was written (its sha256 differs)"
+        if problem:
+            raise SuiteError(
+                f"{relative} of the suite {problem}",
+                f"hardsynth verify {shlex.quote(str(self.root))} names all such files, and makes "
+                "them again with --repair",
+            )
+        return path
 
     def definition_entries(self) -> dict[str, list[dict[str, Any]]]:
         """Return the content of the suite's benchmark definitions by name, the main one first."""
@@ -196,14 +220,8 @@ class SuiteFiles(Suite):
     def pair(self, amlb_task: str, fold_index: int) -> tuple[Path, Path]:
         """Return training and test file of AMLB's fold ``fold_index``."""
         task = self._task_with_fold(amlb_task, fold_index)
-        train = self.layout.at(task.train[fold_index])
-        test = self.layout.at(task.test[fold_index])
-        for path in (train, test):
-            if not path.is_file():
-                raise SuiteError(
-                    f"{self.layout.relative(path)} of the suite is missing",
-                    "hardsynth verify DIR --repair makes it again",
-                )
+        train = self.unchanged_file(self.layout.at(task.train[fold_index]))
+        test = self.unchanged_file(self.layout.at(task.test[fold_index]))
         return train, test
 
     def provenance(self, amlb_task: str, fold_index: int) -> pd.DataFrame:
@@ -220,7 +238,8 @@ class SuiteFiles(Suite):
         DataFrame of shape (rows of the test file, p)
         """
         task = self._task_with_fold(amlb_task, fold_index)
-        return read_frame(self.layout.at(task.provenance[fold_index]))
+        path = self.layout.at(task.provenance[fold_index])
+        return read_frame(self.unchanged_file(path))
 
     def train_provenance(self, amlb_task: str, fold: int) -> pd.DataFrame:
         """Return where each row of an AMLB task's own training file comes from, row for row.
@@ -232,7 +251,8 @@ class SuiteFiles(Suite):
         fold : int
             The source's fold number.
         """
-        return read_frame(self.layout.train_provenance(amlb_task, fold))
+        path = self.layout.train_provenance(amlb_task, fold)
+        return read_frame(self.unchanged_file(path))
 
     def _task_with_fold(self, name: str, fold_index: int) -> AmlbTask:
         """Return an AMLB task after a check that it has a fold of this number."""

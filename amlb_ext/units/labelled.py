@@ -22,6 +22,7 @@ from amlb_ext.models.checks import check_classes
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.models.native import check_kind
+from amlb_ext.sources.reading import tells_target
 
 #: Fewer rows hold no answer.
 LEAST_ROWS = 50
@@ -324,7 +325,7 @@ def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[
     telling = [
         column.name
         for column in task.columns
-        if column.name not in left_out and _tells_target(task, column.name)
+        if column.name not in left_out and tells_target(task, column.name)
     ]
     dropped = {*left_out, *telling}
     kept = tuple(column for column in task.columns if column.name not in dropped)
@@ -336,25 +337,3 @@ def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[
     ]
     names = [column.name for column in kept]
     return dataclasses.replace(task, columns=kept, features=task.features[names]), notes
-
-
-def _tells_target(task: Task, name: str) -> bool:
-    """Whether a column is the target, a code of it, or a line through it."""
-    values = task.features[name]
-    if values.isna().any():
-        return False
-    if task.kind.is_classification:
-        codes, distinct = pd.factorize(values)
-        n_classes = task.target.nunique()
-        if len(distinct) != n_classes:
-            return False
-        pairs = codes * (len(task.labels) + 1) + task.target.cat.codes.to_numpy()
-        return len(np.unique(pairs)) == n_classes
-    if not pd.api.types.is_numeric_dtype(values):
-        return False
-    x, y = values.to_numpy(dtype=float), task.target.to_numpy(dtype=float)
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return False
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    # either sign: a target may be turned around
-    return bool(min(np.abs(x - y).max(), np.abs(x + y).max()) < 1e-6)

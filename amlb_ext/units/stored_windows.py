@@ -199,6 +199,21 @@ class ForecastSuite(Suite):
 
     manifest: SeriesManifest
 
+    @classmethod
+    def load(cls, directory: str | Path) -> ForecastSuite:
+        """Open the suite in ``directory``, where series and windows are as they were written.
+
+        Raises
+        ------
+        SuiteError
+            There is no such suite, or one of these files is missing or was changed.
+        """
+        suite = super().load(directory)
+        for table in suite.tables:
+            for name in (SERIES, WINDOWS):
+                suite.unchanged_file(table.folder / name)
+        return suite
+
     @property
     def tables(self) -> tuple[ForecastTable, ...]:
         """The tables of series."""

@@ -240,6 +240,16 @@ def test_forecasts_that_are_not_there_are_explained(ids, times, message):
         forecasts_of(ids, times).forecast(asked)
 
 
+def test_a_file_in_another_time_zone_is_told():
+    hours = pd.date_range("2020-01-01", periods=HORIZON, freq="h")
+    asked = replace(request(pasts(1), names=("1",)), times=hours, frequency="h")
+    there = tuple(f"{hour.isoformat()}+02:00" for hour in hours)
+    assert forecasts_of(("1",), there).forecast(asked).mean.shape == (1, HORIZON)
+    utc = tuple(f"{hour.isoformat()}Z" for hour in hours - pd.Timedelta(hours=2))
+    with pytest.raises(ModelError, match="are there 2 hours earlier: is the file in"):
+        forecasts_of(("1",), utc).forecast(asked)
+
+
 class Promoted(Repeat):
     """A forecaster that takes what is known beforehand."""
 

@@ -489,3 +489,23 @@ def test_dates_that_came_as_text_are_named_where_the_model_stops():
     table = X.assign(when="2024-03-01")
     with pytest.raises(HardsynthError, match="when came as text: Parquet"):
         hs.failures(by_month, table, Y)
+
+
+def test_numbers_with_a_decimal_comma_are_named_where_the_model_stops():
+    def by_age(rows):
+        return F.predict_proba(X) if rows["age"].mean() else None
+
+    table = X.assign(age=[f"{age:.0f},5" for age in X["age"]])
+    with pytest.raises(HardsynthError, match=r"age came as text: .*--decimal ,"):
+        hs.failures(by_age, table, Y)
+    with pytest.raises(HardsynthError, match=r"are these numbers.*--decimal ,"):
+        hs.compare(F, {"g": F}, X, table["age"], kind="regression")
+
+
+@pytest.mark.parametrize("rows", [X[NUMBERS], X[NUMBERS].to_numpy()])
+def test_columns_that_are_taken_by_position_are_named(rows):
+    model = RandomForestClassifier(10, random_state=0)
+    model.fit(ALL[NUMBERS].to_numpy()[OLD], TEXT[OLD])
+    result = hs.compare(model, {"g": model}, rows, Y, refits=0)
+    said = [note for note in result.notes if "F, g were fitted on an array" in note]
+    assert len(said) == isinstance(rows, pd.DataFrame)

@@ -426,6 +426,7 @@ def test_columns_that_one_file_lacks_are_empty(suite, out, tmp_path):
         ("id;task;framework;fold;result\nx;iris;flaml;0;1\n", "no column 'task'"),
         ("id,task,framework,fold\nx,iris,flaml,0\n", "no column 'result'"),
         ("task,framework,fold,result\niris,flaml,first,1\n", "line 2 has no number"),
+        ('task,framework,fold,result\niris,flaml,0,"0,9"\n', "'result' holds '0,9'"),
     ],
 )
 def test_a_file_of_scores_that_cannot_be_read_is_named(suite, out, text, message):

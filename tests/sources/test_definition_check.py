@@ -21,6 +21,7 @@ def check(tmp_path):
     """Return a function that checks a definition of one task."""
     (tmp_path / "train.csv").write_text(TRAIN)
     (tmp_path / "test.csv").write_text(TEST)
+    (tmp_path / "same.csv").write_text(TRAIN)
     (tmp_path / "odd.csv").write_text("n,c,y\n1.5,z,no\n")
     times = pd.date_range("2020", periods=9, freq="MS")
     long = pd.DataFrame({"item_id": "a", "timestamp": times, "target": range(9)})
@@ -49,6 +50,10 @@ def check(tmp_path):
         (
             "dataset: {train: train.csv, test: test.csv, target: y}",
             ["the path train.csv is relative"],
+        ),
+        (
+            "dataset: {train: PATH/train.csv, test: PATH/same.csv, target: y}",
+            ["fold 0: The training file holds the same rows as the test file"],
         ),
         (
             "dataset: [PATH/train.csv, PATH/test.csv]\n  folds: 3",

@@ -9,7 +9,7 @@ from amlb_ext.core.task import Reading
 from amlb_ext.sources.reading import describe_reading, reading_csv, reading_text
 
 N = 100
-Y = [0, 1] * (N // 2)
+Y = [0, 0, 1, 1] * (N // 4)
 
 
 def warning_of(values, **more):
@@ -34,6 +34,7 @@ def warning_of(values, **more):
         (["CH"] * N, "constant: --drop c"),
         ([1e25] * N, "digits were lost"),
         ([None] * N, "no value at all"),
+        ([f"c{k}" for k in Y], "tells the target of every row; if it is not known before"),
         (
             ["n/a?" if k % 10 == 0 else str(k / 8) for k in range(N)],
             "numbers, but for 10 values such as 'n/a?'? --as c=number",

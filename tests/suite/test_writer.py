@@ -305,6 +305,18 @@ def test_damage_is_found(tmp_path, name):
     assert any(said in sentence for sentence in found), found
 
 
+@pytest.mark.parametrize("name", ["changed", "missing", "pair"])
+def test_whoever_reads_a_damaged_file_is_told(tmp_path, name):
+    """``report`` and ``score`` took what stood there."""
+    make_suite(tmp_path)
+    suite = SuiteFiles.load(tmp_path)
+    DAMAGE[name][0](suite.layout)
+    with pytest.raises(
+        SuiteError, match=r"toy_test_0.csv of the suite .*hardsynth verify"
+    ):
+        suite.pair("toy", 0)
+
+
 def test_nothing_to_benchmark_and_bad_names_are_errors(tmp_path):
     with pytest.raises(SuiteError, match="there is no benchmark"):
         make_suite(tmp_path, tasks=[])
