@@ -132,7 +132,7 @@ def describe_reading(
     Examples
     --------
     >>> from amlb_ext.core.tables import make_task
-    >>> table = pd.DataFrame({"price": ["1,5", "2,25"] * 15, "y": [0, 1] * 15})
+    >>> table = pd.DataFrame({"price": ["1,5", "2,25"] * 15, "y": [0, 1, 1] * 10})
     >>> reading = describe_reading(make_task(table, "y", name="t"))
     >>> reading.columns[0].read_as, reading.columns[0].warning
     ('category', 'numbers with a decimal comma? --as price=number --decimal ,')
