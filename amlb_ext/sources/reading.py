@@ -241,7 +241,8 @@ def tells_target(task: Task, name: str) -> bool:
     Examples
     --------
     >>> from amlb_ext.core.tables import make_task
-    >>> table = pd.DataFrame({"paid": [0, 1, 1], "x": [1, 1, 2], "y": ["a", "b", "b"]})
+    >>> table = pd.DataFrame({"paid": [0, 1], "x": [1, 1], "y": ["a", "b"]})
+    >>> table = pd.concat([table] * 10)
     >>> task = make_task(table, "y", name="t")
     >>> tells_target(task, "paid"), tells_target(task, "x")
     (True, False)
