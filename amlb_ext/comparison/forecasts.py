@@ -469,4 +469,12 @@ def window_notes(
             "windows of one series are alike, so intervals are clustered by series; from ten test "
             "origins on by calendar, too"
         )
+    for name, own in {"F": failing.forecasts, **rolled}.items():
+        if own.quantiles is not None:
+            crossed = (np.diff(own.quantiles, axis=-1) < 0).any(axis=-1).mean()
+            if crossed:
+                notes.append(
+                    f"{name}: quantiles cross in {format_percent(float(crossed))} of the steps, "
+                    "and are scored as they are"
+                )
     return (*notes, *describe_heavy_windows(failing, rolled, loss))

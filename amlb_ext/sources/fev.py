@@ -142,7 +142,18 @@ def _open_entry(
 
 
 def _named_columns(entry: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
-    return [str(name) for key in keys for name in entry.get(key) or ()]
+    names: list[str] = []
+    for key in keys:
+        given = entry.get(key) or []
+        if isinstance(given, str):
+            given = [given]
+        if not isinstance(given, list):
+            raise SourceError(
+                f"{key} is {str(given)[:50]!r}",
+                "write a list of columns: [price, promo]",
+            )
+        names += map(str, given)
+    return names
 
 
 def _read_with_known(

@@ -132,7 +132,7 @@ def describe_reading(
     Examples
     --------
     >>> from amlb_ext.core.tables import make_task
-    >>> table = pd.DataFrame({"price": ["1,5", "2,25"] * 15, "y": [0, 1] * 15})
+    >>> table = pd.DataFrame({"price": ["1,5", "2,25"] * 15, "y": [0, 1, 1] * 10})
     >>> reading = describe_reading(make_task(table, "y", name="t"))
     >>> reading.columns[0].read_as, reading.columns[0].warning
     ('category', 'numbers with a decimal comma? --as price=number --decimal ,')
@@ -241,7 +241,8 @@ def tells_target(task: Task, name: str) -> bool:
     Examples
     --------
     >>> from amlb_ext.core.tables import make_task
-    >>> table = pd.DataFrame({"paid": [0, 1, 1], "x": [1, 1, 2], "y": ["a", "b", "b"]})
+    >>> table = pd.DataFrame({"paid": [0, 1], "x": [1, 1], "y": ["a", "b"]})
+    >>> table = pd.concat([table] * 10)
     >>> task = make_task(table, "y", name="t")
     >>> tells_target(task, "paid"), tells_target(task, "x")
     (True, False)

@@ -300,6 +300,7 @@ def _read_images(path: Path) -> np.ndarray:
         return images
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"cannot read the images of {path}: {error}",
+            # the first sentence: numpy's next one advises to load code
+            f"cannot read the images of {path}: {str(error).partition('. ')[0]}",
             "give a file that numpy.save wrote, of uint8",
         ) from None

@@ -68,7 +68,7 @@ def test_columns_known_beforehand_come_along(define, wide, tmp_path):
     rows["city"] = "Bern"
     path = tmp_path / "known.parquet"
     rows.to_parquet(path, index=False)
-    named = {"known_dynamic_columns": ["promo"], "static_columns": ["size", "city"]}
+    named = {"known_dynamic_columns": "promo", "static_columns": ["size", "city"]}
     table = define(dataset_path=str(path), **named)
     assert table.roles.known == ("promo", "size")
     assert "city left out: not columns of numbers" in table.notes[0]
@@ -85,6 +85,7 @@ def test_columns_known_beforehand_come_along(define, wide, tmp_path):
         ({"window_step_size": "MS"}, "window_step_size is 'MS'"),
         ({"dataset_config": "m4_hourly"}, "on the Hugging Face Hub"),
         ({"target": ["a", "b"]}, "has several targets"),
+        ({"known_dynamic_columns": 5}, "known_dynamic_columns is '5'"),
         ({"dataset_path": "nope.parquet"}, "no such file or folder: nope.parquet"),
         ({"dataset_path": __file__}, "is no Parquet file"),
         ({"id_column": "shop"}, "has no column 'shop'"),

@@ -310,6 +310,15 @@ def test_forecasts_in_another_form_are_refused(made, message):
         checked_forecasts(made(), request(pasts(1)))
 
 
+def test_quantiles_that_cross_by_little_are_taken():
+    """Those of separate regressions do so in many steps."""
+    table = pd.DataFrame({"id": "s0", "when": TIMES, "mean": 0.5})
+    table = table.assign(**{str(level): level for level in LEVELS})
+    table.loc[table.index[1:], str(LEVELS[-1])] = LEVELS[0] - 0.01
+    mine = forecasts_from_table(table, "mine", series="id", time="when")
+    assert checked_forecasts(mine, request(pasts(1))).quantiles.shape[1] == HORIZON
+
+
 def test_two_columns_of_point_forecasts_are_refused():
     table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0, "prediction": 2.0})
     with pytest.raises(ModelError, match="two columns of point forecasts, 'mean' and"):
