@@ -78,10 +78,11 @@ def user(tmp_path_factory):
     return root
 
 
-def harden(user, out, *more, benchmark="mine"):
+def harden(user, out, *more, benchmark="mine", composition="weighted"):
     words = words_of(
         "harden", benchmark, "-o", out, "--userdir", user, "--alpha .6", FAST
     )
+    words[words.index("--composition") + 1] = composition
     return main([*words, *more])
 
 
@@ -126,7 +127,7 @@ def test_names_limits_and_metrics_are_the_originals(made):
 def test_without_main_tasks_the_twin_has_rows_drawn_by_region(user, tmp_path):
     out = tmp_path / "hard"
     # too few failures to compare mixtures, so no task has a main one
-    assert harden(user, out, "--composition", "auto", "-q", benchmark="mine#plain") == 0
+    assert harden(user, out, "-q", benchmark="mine#plain", composition="auto") == 0
     entry = yaml.safe_load((out / "benchmarks" / "mine_hard.yaml").read_text())[0]
     assert (entry["name"], entry["folds"]) == ("plain", 2)
     assert entry["id"] == "mine_hard/plain"
@@ -194,13 +195,12 @@ def test_a_metric_that_a_hard_file_cannot_have(user, tmp_path, capsys):
         harden(
             user,
             out,
-            "--composition",
-            "bad",
             "--rule",
             "wrong",
             "--alpha",
             ".4",
             benchmark=str(path),
+            composition="bad",
         )
         == 0
     )
