@@ -21,7 +21,8 @@ class Answer:
     status : int
         The exit status.
     is_urgent : bool
-        Whether the text is printed with ``--quiet``, too.
+        Whether the text is printed with ``--quiet``, too, as it is where the status is not 0: what
+        failed is never silent.
     """
 
     text: Callable[[], str]
@@ -37,7 +38,7 @@ class Answer:
                 print(entry, end="")
             else:
                 print_json(entry)
-        elif self.is_urgent or not quiet:
+        elif self.is_urgent or self.status or not quiet:
             text = self.text()
             print(text, end="" if text.endswith("\n") else "\n")
         return self.status

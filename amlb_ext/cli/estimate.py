@@ -116,5 +116,4 @@ def estimate(
         lambda: report.text() + written,
         lambda: json_text(report.to_json()),
         status=1 if report.refused else 0,
-        is_urgent=bool(report.refused),
     )

@@ -148,7 +148,6 @@ def publish(
         lambda: json_text(entries),
         status=0 if is_done else 1,
         # an unfinished publication is an error
-        is_urgent=not is_done,
     )
 
 

@@ -99,7 +99,6 @@ def run(
         entry,
         status=0 if is_ok else 1,
         # jobs without a score are errors
-        is_urgent=not is_ok,
     )
 
 

@@ -130,7 +130,6 @@ def _verify_definition(definition: str, settings: dict[str, Any]) -> Answer:
         lambda: "\n".join(lines),
         lambda: vars(found),
         status=1 if found.problems else 0,
-        is_urgent=bool(found.problems),
     )
 
 

@@ -176,7 +176,8 @@ def _read_scores(path: Path, run: str) -> pd.DataFrame:
             frame[name] = frame[name].astype("int64")
         elif name not in TEXT:
             numbers = _read_numbers(frame[name])
-            is_missing = frame[name].isna() | frame[name].map(reads_as_missing)
+            # of a file without rows the answers have no type
+            is_missing = frame[name].fillna("").map(reads_as_missing).astype(bool)
             unread = np.flatnonzero(numbers.isna() & ~is_missing)
             if name == "result" and len(unread):
                 line = int(unread[0])
