@@ -11,7 +11,12 @@ from amlb_ext.comparison.forecasts import answer_comparison, compare_forecasts
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.gate.checks import check_gate
 from amlb_ext.models.forecast_files import forecasts_from_table
-from amlb_ext.models.forecasters import Forecaster, Forecasts, make_forecaster
+from amlb_ext.models.forecasters import (
+    LEVELS,
+    Forecaster,
+    Forecasts,
+    make_forecaster,
+)
 from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
 from amlb_ext.stats.contrasts import ComparedUnits
@@ -291,6 +296,17 @@ def test_an_absurd_forecast_is_told_in_few_digits(failing):
     assert "so large that its square is no number" in text
     long = [word for word in text.split() if len(word) > 60 and word.strip("-")]
     assert not long, long
+
+
+def test_quantiles_that_cross_are_told(failing):
+    mean = failing.forecasts.mean
+    quantiles = mean[..., None] + np.array(LEVELS)
+    # in every step of the first half of the windows
+    quantiles[: len(mean) // 2, :, [3, 4]] = quantiles[: len(mean) // 2, :, [4, 3]]
+    forecasts = Forecasts(mean=mean, quantiles=quantiles)
+    rolled = score_forecasts([forecasts], failing.tests)
+    said = answer_comparison(failing, {"crossed": rolled}, []).notes
+    assert any("crossed: quantiles cross in 50 % of the steps" in note for note in said)
 
 
 def single_series(origins):
