@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from planted_suites import FEW, certify_rows, make_suite, region_table, tampered
 
+from amlb_ext.core.files import sha256_file
 from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import read_task
@@ -242,6 +243,7 @@ def test_population_rows_of_the_main_file_are_a_part_of_their_own(suite, tmp_pat
     is_synthetic = about["origin"] == "synthetic"
     about.loc[is_synthetic, "origin"] = "population"
     about.to_parquet(path)
+    files.manifest.files[files.layout.relative(path)] = sha256_file(path)
     rows = read_task(files, "planted")
     _, parts = rows.folds[0]
     assert len(parts["population"]) == is_synthetic.sum() > 0
