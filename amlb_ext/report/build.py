@@ -117,7 +117,8 @@ def build_report(
         How often F is fitted again on bootstrap samples of each fold's training rows, for a
         verdict on harm; 0 for none.
     charts : bool
-        Whether to draw charts; the text and the tables need none.
+        Whether to make what the page and the files beside it alone need: charts, and scores fold by
+        fold.
     quiet : bool
         Show no progress bar.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from amlb_ext.core.json_values import to_json_values
 
 #: Key of the checksum.
 SEAL = "sha256"
+#: Its line, among the keys of the outermost level; keys further in stand further right.
+_SEAL_LINE = re.compile(rb'^ "sha256": "([0-9a-f]{64})"(,?)\n', flags=re.MULTILINE)
 
 
 def json_text(entry: object) -> str:
@@ -73,9 +76,15 @@ def open_sealed(path: Path) -> dict[str, Any] | None:
     try:
         raw = path.read_bytes()
         content = json.loads(raw)
-        seal = content.pop(SEAL, None)
-        # the bytes are made again from the content, so that no reordering or space is overlooked
-        is_whole = seal is not None and raw == sealed_text(content).encode()
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        line = _SEAL_LINE.search(raw)
+        if line is None:
+            return None
+        del content[SEAL]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    # The text that was sealed is this one without the line, and without a comma before a last one.
+    before, after = raw[: line.start()], raw[line.end() :]
+    if not line[2]:
+        before = before.removesuffix(b",\n") + b"\n"
+    is_whole = hashlib.sha256(before + after).hexdigest() == line[1].decode()
     return content if is_whole else None

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 import yaml
+from exhaustive import count_of
 from hostile_files import reseal, tree
 from small_suites import write_suite as write_tables
 
@@ -344,11 +345,15 @@ def places_of(value, path=()):
 
 
 def test_wrong_values_anywhere_are_no_traceback(suite, kind, tmp_path):
-    """Every value of a manifest in turn is of another type, or missing, under a seal that holds."""
+    """A value of a manifest is of another type, or missing, under a seal that holds: each in turn.
+
+    A run of everything takes every third.
+    """
     path = manifest_of(suite)
     original = path.read_text()
     tried = 0
-    for number, way in enumerate(places_of(json.loads(original))):
+    ways = list(enumerate(places_of(json.loads(original))))
+    for number, way in ways[:: count_of(3, 1)]:
         entry = json.loads(original)
         del entry["sha256"]
         parent = entry
@@ -370,7 +375,7 @@ def test_wrong_values_anywhere_are_no_traceback(suite, kind, tmp_path):
                 status_of_reader, lines = spoken(words)
                 assert (status_of_reader, len(lines)) == (2, 1), (words, way, lines)
         tried += 1
-    assert tried > 20
+    assert tried > len(ways) // 4
 
 
 # foreign code

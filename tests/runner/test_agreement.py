@@ -123,7 +123,10 @@ def test_f_fitted_again_predicts_what_the_suite_keeps(tmp_path, amlb_seed):
     """A forest, whose trees are drawn by its seed, of classes and of numbers."""
     suite = tmp_path / "suite"
     model = {"model": "random_forest", "params": {"n_estimators": 5}}
-    config = build_config({"baseline": model, "split": {"folds": 2}})
+    made = {"composition": ["weighted"], "synthesizer": {"name": "local", "times": 1}}
+    config = build_config(
+        {"baseline": model, "split": {"folds": 2}, "train_hard": False, **made}
+    )
     sources = ("bundled/wine", "bundled/diabetes")
     generate_suite(Request(sources, config, suite, certificate="none", quiet=True))
     files = SuiteFiles.load(suite)

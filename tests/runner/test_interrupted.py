@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 from amlb_runs import run_benchmark
+from exhaustive import first_of
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import find_predictions, predictions_path, read_results
@@ -59,7 +60,9 @@ def is_gone(pid):
     return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", first_of([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP], 2)
+)
 def test_a_stopped_run_leaves_no_process_and_goes_on(fake, three, tmp_path, number):
     out = tmp_path / "out"
     process = start_and_wait(fake, three, out)

@@ -211,7 +211,7 @@ def test_few_rows_are_no_ground_for_a_search(n, wanted):
 def test_literal_searches_keep_the_contract(search):
     X, y = flipping_rows(400, 2)
     judges = judges_of(X, y, 2)
-    settings = {"search": search, "labels": "literal", "iterations": 1}
+    settings = {"search": search, "labels": "literal", "iterations": 1, "epochs": 5}
     model = fit_swarm(X, y, 2, judges, **settings)
     assert model.theta_ is not None
     again = fit_swarm(X, y, 2, judges, **settings)

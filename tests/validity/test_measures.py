@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exhaustive import count_of
 from sklearn.metrics import roc_auc_score
 
 from amlb_ext.core.unit import ROW
@@ -129,7 +130,7 @@ def real_rows(seed, n=150):
 
 def test_real_rows_pass_as_synthetic_ones():
     passed = []
-    for seed in range(20):
+    for seed in range(count_of(8, 20)):
         made, bad = real_rows(1000 + seed, 300), real_rows(seed)
         made = ScaledTable(made.X, np.arange(300) + 1000, made.is_category)
         measures = realism_measures.measure_realism(made, bad, rng(), ROW)
