@@ -193,7 +193,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         built,
         report=report,
         refused=refused,
-        added=list(fold_scores(task, parts, job_names)) if settings.charts else [],
+        added=list(fold_scores(task, parts, job_names)) if settings.points else [],
     )
 
 

@@ -7,7 +7,7 @@ from amlb_ext.validity import candidates, realism_measures
 
 #: Trees, rounds and epochs of a light candidate. With these a zoo still ranks trees above a line
 #: where trees are right, and is fitted in a fifth of the time.
-LIGHT = {"n_estimators": 8, "max_iter": 10}
+LIGHT = {"n_estimators": 6, "max_iter": 5}
 
 
 def shrink(patch):
@@ -30,11 +30,11 @@ def lighten(patch, *, boosting=True):
     need as many rounds as F: ``boosting=False`` leaves them theirs.
     """
     for module, name, fewer in (
-        (oracle, "HistGradientBoostingClassifier", {"max_iter": 20}),
-        (oracle, "HistGradientBoostingRegressor", {"max_iter": 20}),
-        (oracle, "RandomForestClassifier", {"n_estimators": 15}),
-        (oracle, "RandomForestRegressor", {"n_estimators": 15}),
-        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 20}),
+        (oracle, "HistGradientBoostingClassifier", {"max_iter": 10}),
+        (oracle, "HistGradientBoostingRegressor", {"max_iter": 10}),
+        (oracle, "RandomForestClassifier", {"n_estimators": 10}),
+        (oracle, "RandomForestRegressor", {"n_estimators": 10}),
+        (realism_measures, "ExtraTreesClassifier", {"n_estimators": 10}),
     ):
         patch.setattr(module, name, _with_settings(getattr(module, name), fewer))
     _lighten_candidates(patch, boosting=boosting)
