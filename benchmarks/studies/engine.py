@@ -14,13 +14,20 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from amlb_ext.core.errors import (
     ConfigError,
@@ -98,6 +105,47 @@ class OneStream(Seeded):
     """The same, where a cell has all draws, since they share one random stream."""
 
     chooses: ClassVar[frozenset[str]] = frozenset()
+
+
+def known_names(what: str, known: Iterable[str]) -> BeforeValidator:
+    """Return the check of a setting that has some of known names: a list, or words of text.
+
+    Parameters
+    ----------
+    what : str
+        What has the names, for an error.
+    known : iterable of str
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> class Fruits(Settings):
+    ...     fruits: Annotated[tuple[str, ...], known_names("fruit", ("apple", "pear"))] = ()
+    >>> Fruits(fruits="pear, apple").fruits
+    ('pear', 'apple')
+    """
+    names = tuple(dict.fromkeys(known))
+
+    def check(value: Any) -> Any:
+        asked = value.replace(",", " ").split() if isinstance(value, str) else value
+        for name in asked:
+            if name not in names:
+                nearest = suggest_nearest(str(name), names)
+                raise ConfigError(f"unknown {what} {name!r}", nearest)
+        return asked
+
+    return BeforeValidator(check)
+
+
+def asked_of(names: Iterable[str], asked: Collection[str]) -> list[str]:
+    """Return those of some names that are asked for, in their order; all where none is.
+
+    Examples
+    --------
+    >>> asked_of(["a", "b", "c"], ("c", "b", "x")), asked_of(["a", "b"], ())
+    (['b', 'c'], ['a', 'b'])
+    """
+    return [name for name in names if not asked or name in asked]
 
 
 AnySettings = TypeVar("AnySettings", bound=BaseModel)

@@ -41,6 +41,7 @@ from benchmarks.studies.engine import (
     Rows,
     Seeded,
     Study,
+    asked_of,
     flat_rows,
     grid,
 )
@@ -106,9 +107,7 @@ class Scene:
 
 def _cells(settings: SamplingSettings, _: Path | None) -> Iterator[Labels]:
     for kind in settings.kinds:
-        designs = DESIGNS[kind]
-        if settings.designs:
-            designs = tuple(name for name in designs if name in settings.designs)
+        designs = asked_of(DESIGNS[kind], settings.designs)
         yield from grid(kind=(kind,), design=designs, draw="draws")(settings)
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from amlb_ext.core.config import Layer, SplitConfig
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
+from benchmarks.studies.engine import Labels, Rows, Study, asked_of, flat_rows, grid
 from benchmarks.studies.page import (
     Part,
     Table,
@@ -76,8 +76,7 @@ def _cells(
     table: PaperTable, chosen: PaperSettings, _: Path | None
 ) -> Iterator[Labels]:
     """Return a cell for each data set and split."""
-    names = [name for name in table.rows if not chosen.data or name in chosen.data]
-    return grid(data=names, draw="draws")(chosen)
+    return grid(data=asked_of(table.rows, chosen.data), draw="draws")(chosen)
 
 
 def _run_rows(
