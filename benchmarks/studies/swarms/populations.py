@@ -242,9 +242,7 @@ def load_swarm_table(
         return load_uci(name, folder, choice.most_rows)
     spec, target = f"bundled/{name}", None
     if name in PARQUET:
-        # one folder may hold the files of many sets, some of them in a folder "large"
-        places = "large" if folder and (folder / "large").is_dir() else name
-        spec = str(find_data_file(folder, places, [f"{name}.parquet"]))
+        spec = str(find_data_file(folder, name, [f"{name}.parquet"]))
         target = PARQUET[name]
     [ref] = open_specs([spec], SourceConfig(target=target))
     return keep_rows(ref.load().renamed(name), choice.most_rows, "swarm rows")
