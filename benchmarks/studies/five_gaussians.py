@@ -47,7 +47,7 @@ def log_densities(X: np.ndarray, shift: float = 0.0) -> np.ndarray:
     """
     logs = []
     for share, mean, covariance in zip(SHARES, MEANS, COVARIANCES, strict=True):
-        law = multivariate_normal([*mean, shift, 0], covariance)
+        law = multivariate_normal(mean + np.array([shift, 0.0]), covariance)
         logs.append(np.log(share) + law.logpdf(X))
     return np.column_stack(logs)
 

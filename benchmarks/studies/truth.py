@@ -49,6 +49,8 @@ from amlb_ext.units.rows import judge_rows
 from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table, mean_and_error
 from benchmarks.studies.swap.study import (
+    FITTED,
+    POOL,
     Population,
     make_model,
     make_population,
@@ -58,8 +60,6 @@ from benchmarks.studies.swap.study import (
 
 #: Of each model, on the labelled rows and on the pool.
 Losses = dict[str, tuple[np.ndarray, np.ndarray]]
-#: Rows that models are fitted on, and of the pool.
-FITTED, POOL = 3000, 8000
 #: Standard errors of an effect that the pool proves.
 PROVEN = 3.0
 #: Shares of the rows in three groups of risk, from the riskiest on.

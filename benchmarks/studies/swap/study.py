@@ -62,8 +62,8 @@ PAIRS = (
     "better",
     "planted",
 )
-#: Rows that models are fitted on, and of the pool.
-FITTED, POOL = 3000, 8000
+#: Rows that models are fitted on, at most the labelled ones, and those of the pool.
+FITTED, MOST_LABELLED, POOL = 3000, 1500, 8000
 REFITS = 5
 #: Tables of a folder: file, target, columns that are left out.
 FILES: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -217,7 +217,7 @@ class Predictions:
     @property
     def pool(self) -> np.ndarray:
         """Positions of the rows on which the truth is measured."""
-        return np.arange(1500, len(self.y))
+        return np.arange(MOST_LABELLED, len(self.y))
 
     @cached_property
     def cap(self) -> ErrorCap:
@@ -261,7 +261,8 @@ def predict_pairs(
     """Yield each pair with F's predictions and G's, fitted on one division of a table."""
     rng = random_stream(seed, "swap study", "division")
     order = rng.permutation(len(population.y))
-    fitted, rest = order[:FITTED], order[FITTED : FITTED + POOL + 1500]
+    fitted = order[:FITTED]
+    rest = order[FITTED : FITTED + MOST_LABELLED + POOL]
     X, y = population.X.iloc[fitted], population.y[fitted]
     X_rest, y_rest = population.X.iloc[rest].reset_index(drop=True), population.y[rest]
     is_class = population.n_classes > 0
