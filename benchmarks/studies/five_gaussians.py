@@ -33,6 +33,7 @@ COVARIANCES = np.array(
         [[5.0, 0.9], [0.9, 5.0]],
     ]
 )
+LAWS = [multivariate_normal(*law) for law in zip(MEANS, COVARIANCES, strict=True)]
 #: Lower triangular, root rootᵀ = covariance.
 ROOTS = np.linalg.cholesky(COVARIANCES)
 
@@ -45,11 +46,8 @@ def log_densities(X: np.ndarray, shift: float = 0.0) -> np.ndarray:
     >>> log_densities(MEANS).argmax(axis=1).tolist()
     [0, 1, 2, 3, 4]
     """
-    logs = []
-    for share, mean, covariance in zip(SHARES, MEANS, COVARIANCES, strict=True):
-        law = multivariate_normal(mean + np.array([shift, 0.0]), covariance)
-        logs.append(np.log(share) + law.logpdf(X))
-    return np.column_stack(logs)
+    unshifted = X - np.array([shift, 0.0])
+    return np.log(SHARES) + np.column_stack([law.logpdf(unshifted) for law in LAWS])
 
 
 def draw_class_rows(

@@ -5,7 +5,7 @@ from functools import cache
 
 import pandas as pd
 import pytest
-from small_models import lighten
+from small_models import shrink
 
 from benchmarks.studies import engine
 from benchmarks.studies.__main__ import STUDIES, main
@@ -27,7 +27,7 @@ WRITTEN = {
 
 #: Studies whose command is given twice: of each group one, and one with pictures.
 GIVEN_TWICE = {
-    *("figure-5", "osyn-table-2", "swarm-hull", "fidelity", "coverage"),
+    *("figure-7", "osyn-table-2", "swarm-hull", "fidelity", "coverage"),
     *("swap-folds", "truth", "gate-margin"),
 }
 
@@ -36,7 +36,7 @@ GIVEN_TWICE = {
 def _light():
     """Few trees, and few rows where their number is no setting."""
     with pytest.MonkeyPatch.context() as patch:
-        lighten(patch)
+        shrink(patch)
         swarms = "benchmarks.studies.swarms"
         for name, value in {
             f"{swarms}.methods.ROUNDS": 1,
@@ -46,6 +46,10 @@ def _light():
             f"{swarms}.hull.POINT_ROWS": 50,
             f"{swarms}.adversarial.BASE_ROUNDS": 5,
             "amlb_ext.synthesizers.swarm.arena.FINAL_ROWS": 50,
+            "amlb_ext.validity.calibration.LADDER": (0.5, 0.0),
+            "benchmarks.claims.solvability.FRESH_OF_CAPPED": 5000,
+            "benchmarks.studies.paper.figures.MOST_MAPPED": 100,
+            "benchmarks.studies.paper.figures.MOST": 200,
             "benchmarks.studies.swap.study.FITTED": 500,
             "benchmarks.studies.swap.study.POOL": 1000,
             "benchmarks.studies.swap.study.REFITS": 2,
@@ -53,6 +57,7 @@ def _light():
             "benchmarks.studies.truth.FITTED": 500,
             "benchmarks.studies.truth.POOL": 1000,
             "benchmarks.studies.coverage.sampling.TRUTH": 2000,
+            "benchmarks.studies.coverage.populations.SURROGATE_TRAIN": 1000,
             "benchmarks.claims.window_coverage.TRUTH_SEEDS": (0,),
             "benchmarks.claims.window_coverage.TWINS": 2,
         }.items():
@@ -69,6 +74,8 @@ def _light():
             patch.setattr(proposals, name, value)
         for forest in swap_study.MODELS["forest"]:
             patch.setattr(forest, "n_estimators", 8)
+        for boosting in swap_study.MODELS["boosting"]:
+            patch.setattr(boosting, "max_iter", 10)
         yield
 
 

@@ -347,7 +347,7 @@ STUDIES = (
             "levels": (0.9,),
             "n": (50,),
             "populations": ("logistic", "boosting"),
-            "pool": 20_000,
+            "pool": 5_000,
             "bca_draws": 2,
         },
     ),
