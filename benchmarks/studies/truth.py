@@ -47,7 +47,7 @@ from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
 from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
-from benchmarks.studies.page import Part, Table, mean_and_error
+from benchmarks.studies.page import Part, Table, mean_and_error, means_table
 from benchmarks.studies.swap.study import (
     FITTED,
     POOL,
@@ -323,18 +323,16 @@ def _cells(settings: TruthSettings, _: Path | None) -> Iterator[Labels]:
 
 
 def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
-    del settings
     rows = rows.assign(who=np.where(rows["candidate"] == "re-fit", "re-fit", "others"))
-    table: dict[str, dict[str, str]] = {}
-    for (measure, n, who), cell in rows.groupby(["measure", "n", "who"], sort=False):
-        text = f"{mean_and_error(cell['value'])} of {len(cell)}"
-        table.setdefault(str(measure), {})[f"n = {n}, {who}"] = text
-    frame = pd.DataFrame.from_dict(table, orient="index").rename_axis("measure")
+    frame = means_table(
+        rows.assign(of="n = " + rows["n"] + ", " + rows["who"]),
+        "measure",
+        "of",
+        text=lambda values: f"{mean_and_error(values)} of {len(values)}",
+    )
     note = "Shares, with standard errors; draws of one table share its rows."
     return [
-        Table(
-            heading="Claims and truth", frame=frame.fillna("").reset_index(), note=note
-        ),
+        Table(heading="Claims and truth", frame=frame, note=note),
         Table(heading="Every cell", file="truth.csv", data=rows, note="All digits."),
     ]
 
