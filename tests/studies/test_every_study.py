@@ -7,10 +7,13 @@ import pandas as pd
 import pytest
 from small_models import shrink
 
+from amlb_ext.validity import candidates
+from amlb_ext.validity.candidates import JUDGES
 from benchmarks.studies import engine
 from benchmarks.studies.__main__ import STUDIES, main
 from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.swap import study as swap_study
+from benchmarks.studies.swarms.choices import SEEN
 
 #: What a study writes beside its page.
 WRITTEN = {
@@ -32,11 +35,21 @@ GIVEN_TWICE = {
 }
 
 
+#: The takers that a swarm sees, and the judges of a certificate, which no one of them sees.
+CANDIDATES = (*SEEN, *JUDGES)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _light():
     """Few trees, and few rows where their number is no setting."""
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
+        every = candidates._all_candidates
+        patch.setattr(
+            candidates,
+            "_all_candidates",
+            lambda *asked: {name: every(*asked)[name] for name in CANDIDATES},
+        )
         swarms = "benchmarks.studies.swarms"
         for name, value in {
             f"{swarms}.methods.ROUNDS": 1,
