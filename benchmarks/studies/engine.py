@@ -182,14 +182,16 @@ def read_settings(
         raise ConfigError(f"{where}: {place}: {problem['msg'].lower()}", hint) from None
 
 
-def grid(**axes: str | Iterable[Any]) -> Callable[..., Iterator[Labels]]:
+def grid(
+    **axes: str | Iterable[Any] | Callable[[Any], Iterable[Any]],
+) -> Callable[..., Iterator[Labels]]:
     """Return the cells of a full design: every combination of the labels' values.
 
     Parameters
     ----------
     **axes
-        Label → its values, or the name of the setting that has them; a number, as ``draws`` is,
-        stands for so many numbers from 0 on.
+        Label → its values, the name of the setting that has them, or a function from the settings
+        to them; a number, as ``draws`` is, stands for so many numbers from 0 on.
 
     Examples
     --------
@@ -201,6 +203,7 @@ def grid(**axes: str | Iterable[Any]) -> Callable[..., Iterator[Labels]]:
         values = []
         for axis in axes.values():
             own = getattr(settings, axis) if isinstance(axis, str) else axis
+            own = own(settings) if callable(own) else own
             values.append(range(own) if isinstance(own, int) else own)
         for combination in itertools.product(*values):
             yield dict(zip(axes, combination, strict=True))

@@ -16,7 +16,6 @@ of risk with simultaneous intervals, and the place with unlabelled rows as a con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -46,7 +45,7 @@ from amlb_ext.units import region as region_module
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
-from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
 from benchmarks.studies.page import Part, Table, mean_and_error, means_table
 from benchmarks.studies.swap.study import (
     FITTED,
@@ -317,11 +316,6 @@ def _with_unlabelled(d: np.ndarray, risk: np.ndarray, places: np.ndarray) -> flo
     return _one_sided(d - beta * (risk - there), inside)
 
 
-def _cells(settings: TruthSettings, _: Path | None) -> Iterator[Labels]:
-    """Return the cells: a study is of one table."""
-    return grid(table=(settings.table,), F="f", n="n", draw="draws")(settings)
-
-
 def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
     rows = rows.assign(who=np.where(rows["candidate"] == "re-fit", "re-fit", "others"))
     frame = means_table(
@@ -343,7 +337,7 @@ STUDIES = [
         title="Is what compare says true, and of its own? One table, its rest as the truth",
         group="truth",
         settings=TruthSettings(draws=5),
-        cells=_cells,
+        cells=grid(table=lambda asked: (asked.table,), F="f", n="n", draw="draws"),
         load=read_population,
         names="table",
         compute=judge_table,

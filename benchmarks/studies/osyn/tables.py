@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.task import Task
-from benchmarks.studies.engine import Labels, Rows, Study, asked_of, flat_rows, grid
+from benchmarks.studies.engine import Rows, Study, asked_of, flat_rows, grid
 from benchmarks.studies.files import load_uci
 from benchmarks.studies.osyn.case import (
     CLASSIFIERS,
@@ -71,14 +71,6 @@ PRINTED_MINUTES = {
     "bootstrap": "bootstrap",
     "synthetic": "synthetic",
 }
-
-
-def _cells(
-    data: Mapping[str, tuple[str, ...]], choice: Choice, _: Path | None
-) -> Iterator[Labels]:
-    """Return a cell for each repetition on a data set of which a model is asked for."""
-    names = [name for name, own in data.items() if asked_of(own, choice.models)]
-    return grid(data=names, draw="draws")(choice)
 
 
 def _load(name: str, choice: Choice, folder: Path | None) -> Task | None:
@@ -241,7 +233,13 @@ def _study(
         title=f"OSYN, {title}",
         group="osyn",
         settings=Choice(draws=draws),
-        cells=partial(_cells, data),
+        # of which a model is asked for
+        cells=grid(
+            data=lambda choice: [
+                name for name, own in data.items() if asked_of(own, choice.models)
+            ],
+            draw="draws",
+        ),
         load=_load,
         compute=partial(_repeat, data, compute),
         summarize=summarize,
