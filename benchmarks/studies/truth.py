@@ -325,10 +325,7 @@ def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
         text=lambda values: f"{mean_and_error(values)} of {len(values)}",
     )
     note = "Shares, with standard errors; draws of one table share its rows."
-    return [
-        Table(heading="Claims and truth", frame=frame, note=note),
-        Table(heading="Every cell", file="truth.csv", data=rows, note="All digits."),
-    ]
+    return [Table(heading="Claims and truth", frame=frame, note=note)]
 
 
 STUDIES = [

@@ -74,9 +74,9 @@ class Population:
         return counts / max(1, len(self.classes))
 
     @cached_property
-    def order(self) -> np.ndarray:
-        """Rows of the pool, class by class, ``(M,)``."""
-        return np.argsort(self.classes, kind="stable")
+    def by_class(self) -> list[np.ndarray]:
+        """Positions of the rows of each class."""
+        return [np.flatnonzero(self.classes == code) for code in range(len(SHARES))]
 
 
 def draw_waves(

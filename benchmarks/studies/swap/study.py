@@ -495,9 +495,6 @@ def _summarize(rows: pd.DataFrame, settings: SwapSettings) -> list[Part]:
         frame = pd.DataFrame({pair: texts[pair] for pair in PAIRS if pair in texts})
         shown = frame.fillna("").rename_axis("measure").reset_index()
         parts.append(Table(heading=f"{n} labelled rows", frame=shown))
-    parts.append(
-        Table(heading="Every cell", file="swap.csv", data=rows, note="All digits.")
-    )
     return parts
 
 
