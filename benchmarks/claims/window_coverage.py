@@ -377,8 +377,8 @@ STUDIES = (
         small={
             "draws": 1,
             "collections": ("simulated",),
-            "simulated": 100,
-            "drawn": 60,
+            "simulated": 60,
+            "drawn": 40,
         },
     ),
 )

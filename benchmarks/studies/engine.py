@@ -14,13 +14,20 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from amlb_ext.core.errors import (
     ConfigError,
@@ -100,6 +107,47 @@ class OneStream(Seeded):
     chooses: ClassVar[frozenset[str]] = frozenset()
 
 
+def known_names(what: str, known: Iterable[str]) -> BeforeValidator:
+    """Return the check of a setting that has some of known names: a list, or words of text.
+
+    Parameters
+    ----------
+    what : str
+        What has the names, for an error.
+    known : iterable of str
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> class Fruits(Settings):
+    ...     fruits: Annotated[tuple[str, ...], known_names("fruit", ("apple", "pear"))] = ()
+    >>> Fruits(fruits="pear, apple").fruits
+    ('pear', 'apple')
+    """
+    names = tuple(dict.fromkeys(known))
+
+    def check(value: Any) -> Any:
+        asked = value.replace(",", " ").split() if isinstance(value, str) else value
+        for name in asked:
+            if name not in names:
+                nearest = suggest_nearest(str(name), names)
+                raise ConfigError(f"unknown {what} {name!r}", nearest)
+        return asked
+
+    return BeforeValidator(check)
+
+
+def asked_of(names: Iterable[str], asked: Collection[str]) -> list[str]:
+    """Return those of some names that are asked for, in their order; all where none is.
+
+    Examples
+    --------
+    >>> asked_of(["a", "b", "c"], ("c", "b", "x")), asked_of(["a", "b"], ())
+    (['b', 'c'], ['a', 'b'])
+    """
+    return [name for name in names if not asked or name in asked]
+
+
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
 
@@ -134,14 +182,16 @@ def read_settings(
         raise ConfigError(f"{where}: {place}: {problem['msg'].lower()}", hint) from None
 
 
-def grid(**axes: str | Iterable[Any]) -> Callable[..., Iterator[Labels]]:
+def grid(
+    **axes: str | Iterable[Any] | Callable[[Any], Iterable[Any]],
+) -> Callable[..., Iterator[Labels]]:
     """Return the cells of a full design: every combination of the labels' values.
 
     Parameters
     ----------
     **axes
-        Label → its values, or the name of the setting that has them; a number, as ``draws`` is,
-        stands for so many numbers from 0 on.
+        Label → its values, the name of the setting that has them, or a function from the settings
+        to them; a number, as ``draws`` is, stands for so many numbers from 0 on.
 
     Examples
     --------
@@ -153,6 +203,7 @@ def grid(**axes: str | Iterable[Any]) -> Callable[..., Iterator[Labels]]:
         values = []
         for axis in axes.values():
             own = getattr(settings, axis) if isinstance(axis, str) else axis
+            own = own(settings) if callable(own) else own
             values.append(range(own) if isinstance(own, int) else own)
         for combination in itertools.product(*values):
             yield dict(zip(axes, combination, strict=True))

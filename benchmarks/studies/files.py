@@ -75,7 +75,7 @@ DIABETES_TARGET = "diagnosed_diabetes"
 
 
 def find_data_file(folder: Path | None, name: str, file_names: Sequence[str]) -> Path:
-    """Return the first file of a data set that exists.
+    """Return the first file of a data set that exists, wherever in the folder it lies.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def find_data_file(folder: Path | None, name: str, file_names: Sequence[str]) ->
     # the set's own folder first: one folder may hold the files of many data sets
     for place in (folder / name, folder):
         for file_name in file_names:
-            if (place / file_name).is_file():
-                return place / file_name
+            if found := sorted(place.rglob(file_name)):
+                return found[0]
     raise SourceError(
         f"{folder} holds no {' or '.join(file_names)}, nor {name}/{file_names[0]}",
         "see docs/evidence/reproduce.md for where to get it",

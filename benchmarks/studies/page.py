@@ -94,9 +94,12 @@ def mean_and_error(values: Any, decimals: int = 3) -> str:
 
 
 def means_table(
-    rows: pd.DataFrame, index: str | list[str], columns: str
+    rows: pd.DataFrame,
+    index: str | list[str],
+    columns: str,
+    text: Callable[[Any], str] = mean_and_error,
 ) -> pd.DataFrame:
-    """Return ``mean ± standard error`` of the values by labels, in order of appearance.
+    """Return a text of the values by labels, in order of appearance.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def means_table(
     """
     names = [index] if isinstance(index, str) else index
     groups = rows.groupby([*names, columns], sort=False)["value"]
-    shown = groups.agg(mean_and_error).unstack(columns)
+    shown = groups.agg(text).unstack(columns)
     lines = rows.set_index(names).index.unique()
     in_order = shown.reindex(index=lines, columns=rows[columns].unique())
     return in_order.fillna("").reset_index()

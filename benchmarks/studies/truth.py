@@ -16,7 +16,6 @@ of risk with simultaneous intervals, and the place with unlabelled rows as a con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -46,9 +45,11 @@ from amlb_ext.units import region as region_module
 from amlb_ext.units.labelled import read_labelled_rows
 from amlb_ext.units.region import place_of_failure
 from amlb_ext.units.rows import judge_rows
-from benchmarks.studies.engine import Labels, Rows, Seeded, Study, flat_rows, grid
-from benchmarks.studies.page import Part, Table, mean_and_error
+from benchmarks.studies.engine import Rows, Seeded, Study, flat_rows, grid
+from benchmarks.studies.page import Part, Table, mean_and_error, means_table
 from benchmarks.studies.swap.study import (
+    FITTED,
+    POOL,
     Population,
     make_model,
     make_population,
@@ -58,8 +59,6 @@ from benchmarks.studies.swap.study import (
 
 #: Of each model, on the labelled rows and on the pool.
 Losses = dict[str, tuple[np.ndarray, np.ndarray]]
-#: Rows that models are fitted on, and of the pool.
-FITTED, POOL = 3000, 8000
 #: Standard errors of an effect that the pool proves.
 PROVEN = 3.0
 #: Shares of the rows in three groups of risk, from the riskiest on.
@@ -317,26 +316,16 @@ def _with_unlabelled(d: np.ndarray, risk: np.ndarray, places: np.ndarray) -> flo
     return _one_sided(d - beta * (risk - there), inside)
 
 
-def _cells(settings: TruthSettings, _: Path | None) -> Iterator[Labels]:
-    """Return the cells: a study is of one table."""
-    return grid(table=(settings.table,), F="f", n="n", draw="draws")(settings)
-
-
 def _summarize(rows: pd.DataFrame, settings: TruthSettings) -> list[Part]:
-    del settings
     rows = rows.assign(who=np.where(rows["candidate"] == "re-fit", "re-fit", "others"))
-    table: dict[str, dict[str, str]] = {}
-    for (measure, n, who), cell in rows.groupby(["measure", "n", "who"], sort=False):
-        text = f"{mean_and_error(cell['value'])} of {len(cell)}"
-        table.setdefault(str(measure), {})[f"n = {n}, {who}"] = text
-    frame = pd.DataFrame.from_dict(table, orient="index").rename_axis("measure")
+    frame = means_table(
+        rows.assign(of="n = " + rows["n"] + ", " + rows["who"]),
+        "measure",
+        "of",
+        text=lambda values: f"{mean_and_error(values)} of {len(values)}",
+    )
     note = "Shares, with standard errors; draws of one table share its rows."
-    return [
-        Table(
-            heading="Claims and truth", frame=frame.fillna("").reset_index(), note=note
-        ),
-        Table(heading="Every cell", file="truth.csv", data=rows, note="All digits."),
-    ]
+    return [Table(heading="Claims and truth", frame=frame, note=note)]
 
 
 STUDIES = [
@@ -345,7 +334,7 @@ STUDIES = [
         title="Is what compare says true, and of its own? One table, its rest as the truth",
         group="truth",
         settings=TruthSettings(draws=5),
-        cells=_cells,
+        cells=grid(table=lambda asked: (asked.table,), F="f", n="n", draw="draws"),
         load=read_population,
         names="table",
         compute=judge_table,

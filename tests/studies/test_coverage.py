@@ -11,10 +11,10 @@ from benchmarks.studies.five_gaussians import MEANS, SHARES, draw_rows
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     out = tmp_path_factory.mktemp("coverage")
-    settings = "levels=[.9] n=[200] populations=[logistic] pool=20000 bca_draws=3"
+    settings = "levels=[.9] n=[200] populations=[logistic] pool=5000 bca_draws=3"
     words = [word for setting in settings.split() for word in ("--set", setting)]
     assert (
-        main(["coverage", "--draws", "60", "-o", str(out), "-q", "-j", "1", *words])
+        main(["coverage", "--draws", "40", "-o", str(out), "-q", "-j", "1", *words])
         == 0
     )
     return pd.read_csv(out / "coverage" / "coverage.csv")
@@ -38,13 +38,13 @@ def test_the_table_is_tidy(table):
 
 def test_what_should_cover_covers(table):
     iid = pick(table, loss="zero_one", design="iid")["coverage"]
-    # three standard errors of 60 draws: 3 sqrt(.9 * .1 / 60) = .116
+    # three standard errors of 40 draws: 3 sqrt(.9 * .1 / 40) = .142
     assert (
-        iid[["wilson", "clopper_pearson", "t", "stratified", "ppi"]] > 0.9 - 0.117
+        iid[["wilson", "clopper_pearson", "t", "stratified", "ppi"]] > 0.9 - 0.143
     ).all()
     assert iid["empirical_bernstein"] == 1
     by_class = pick(table, loss="zero_one", design="by_class")
-    assert by_class["coverage"]["stratified"] > 0.9 - 0.117
+    assert by_class["coverage"]["stratified"] > 0.9 - 0.143
 
 
 def test_draws_by_class_bias_the_plain_mean_but_not_the_stratified_one(table):

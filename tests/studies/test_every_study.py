@@ -1,14 +1,19 @@
 """Every study's small case by its command: its page, tables and pictures, and nothing twice."""
 
 import re
+from functools import cache
 
 import pandas as pd
 import pytest
-from small_models import lighten
+from small_models import shrink
 
+from amlb_ext.validity import candidates
+from amlb_ext.validity.candidates import JUDGES
 from benchmarks.studies import engine
 from benchmarks.studies.__main__ import STUDIES, main
 from benchmarks.studies.fidelity import proposals
+from benchmarks.studies.swap import study as swap_study
+from benchmarks.studies.swarms.choices import SEEN
 
 #: What a study writes beside its page.
 WRITTEN = {
@@ -23,60 +28,118 @@ WRITTEN = {
 }
 
 
+#: Studies whose command is given twice: of each group one, and one with pictures.
+GIVEN_TWICE = {
+    *("figure-7", "osyn-table-2", "swarm-hull", "fidelity", "coverage"),
+    *("swap-folds", "truth", "gate-margin"),
+}
+
+
+#: The takers that a swarm sees, and the judges of a certificate, which no one of them sees.
+CANDIDATES = (*SEEN, *JUDGES)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _light():
     """Few trees, and few rows where their number is no setting."""
     with pytest.MonkeyPatch.context() as patch:
-        lighten(patch)
-        patch.setattr("benchmarks.studies.swarms.methods.ROUNDS", 1)
-        patch.setattr("benchmarks.studies.swarms.methods.POOL", 2)
-        patch.setattr("benchmarks.studies.swarms.draw.REGRET_POOL", 1)
-        patch.setattr("amlb_ext.synthesizers.swarm.arena.FINAL_ROWS", 50)
-        patch.setattr("benchmarks.studies.swarms.hull.POINTS", 5)
-        patch.setattr("benchmarks.studies.swarms.hull.POINTS", 5)
+        shrink(patch)
+        every = candidates._all_candidates
+        patch.setattr(
+            candidates,
+            "_all_candidates",
+            lambda *asked: {name: every(*asked)[name] for name in CANDIDATES},
+        )
+        swarms = "benchmarks.studies.swarms"
+        for name, value in {
+            f"{swarms}.methods.ROUNDS": 1,
+            f"{swarms}.methods.POOL": 2,
+            f"{swarms}.draw.REGRET_POOL": 1,
+            f"{swarms}.hull.POINTS": 3,
+            f"{swarms}.hull.POINT_ROWS": 50,
+            f"{swarms}.adversarial.BASE_ROUNDS": 5,
+            "amlb_ext.synthesizers.swarm.arena.FINAL_ROWS": 50,
+            "amlb_ext.validity.calibration.LADDER": (0.5, 0.0),
+            "benchmarks.claims.solvability.FRESH_OF_CAPPED": 5000,
+            "benchmarks.studies.paper.figures.MOST_MAPPED": 100,
+            "benchmarks.studies.paper.figures.MOST": 200,
+            "benchmarks.studies.swap.study.FITTED": 500,
+            "benchmarks.studies.swap.study.POOL": 1000,
+            "benchmarks.studies.swap.study.REFITS": 2,
+            "benchmarks.studies.swap.folds.REFITS": 2,
+            "benchmarks.studies.truth.FITTED": 500,
+            "benchmarks.studies.truth.POOL": 1000,
+            "benchmarks.studies.coverage.sampling.TRUTH": 2000,
+            "benchmarks.studies.coverage.populations.SURROGATE_TRAIN": 1000,
+            "benchmarks.claims.window_coverage.TRUTH_SEEDS": (0,),
+            "benchmarks.claims.window_coverage.TWINS": 2,
+        }.items():
+            patch.setattr(name, value)
         patch.setitem(proposals.BASE, "max_steps", 20)
-        patch.setattr(proposals, "GENERATORS", 3)
-        patch.setattr(proposals, "STEPS", 3)
-        patch.setattr(proposals, "ITERATIONS", 1)
-        patch.setattr(proposals, "EVALUATION_ROWS", 60)
-        patch.setattr(proposals, "FINAL_ROWS", 60)
+        for name, value in {
+            "GENERATORS": 3,
+            "STEPS": 3,
+            "ITERATIONS": 1,
+            "EVALUATION_ROWS": 60,
+            "FINAL_ROWS": 60,
+            "PROPOSED": 300,
+        }.items():
+            patch.setattr(proposals, name, value)
+        for forest in swap_study.MODELS["forest"]:
+            patch.setattr(forest, "n_estimators", 8)
+        for boosting in swap_study.MODELS["boosting"]:
+            patch.setattr(boosting, "max_iter", 10)
         yield
 
 
+@pytest.fixture(scope="module")
+def small_case(tmp_path_factory):
+    """Return a function that runs a study's small case once: its words, and the page's folder."""
+
+    @cache
+    def run(name):
+        out = tmp_path_factory.mktemp(name)
+        words = [name, "--small", "-o", str(out), "-j", "1", "-q", "--draws", "1"]
+        # CREDIT is not among the data at hand
+        assert main(words) == (1 if name == "osyn-table-3" else 0)
+        [page] = out.rglob("index.md")
+        return words, page.parent
+
+    return run
+
+
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_small_case(name, tmp_path, monkeypatch):
-    words = [name, "--small", "-o", str(tmp_path), "-j", "1", "-q", "--draws", "1"]
-    # CREDIT is not among the data at hand
-    status = 1 if name == "osyn-table-3" else 0
-    assert main(words) == status
-    [page] = tmp_path.rglob("index.md")
-    text = page.read_text(encoding="utf-8")
+def test_the_small_case(name, small_case):
+    _, folder = small_case(name)
+    text = (folder / "index.md").read_text(encoding="utf-8")
     assert f"python -m benchmarks.studies {name} --small" in text
-    assert {path.name for path in page.parent.iterdir()} >= WRITTEN.get(name, set())
+    assert {path.name for path in folder.iterdir()} >= WRITTEN.get(name, set())
     for link in re.findall(r"\]\(([^)]+)\)", text):
-        assert (page.parent / link).stat().st_size > 0
-    before = text, *(path.read_bytes() for path in sorted(page.parent.glob("*.svg")))
-    # the same command computes nothing, and writes the same bytes
+        assert (folder / link).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN_TWICE))
+def test_the_same_command_computes_nothing_and_writes_the_same_bytes(
+    name, small_case, monkeypatch
+):
+    words, folder = small_case(name)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
     monkeypatch.setattr(engine, "_compute", None)
-    assert main(words) == status
-    after = page.read_text(encoding="utf-8")
-    assert (after, *map(_bytes, sorted(page.parent.glob("*.svg")))) == before
+    assert main(words) == 0
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def _bytes(path):
-    return path.read_bytes()
-
-
-def test_what_the_truth_and_the_controls_say(tmp_path):
-    words = ["--small", "-o", str(tmp_path), "-j", "1", "-q"]
-    assert main(["swarm-table-3", *words]) == main(["swarm-adversarial", *words]) == 0
-    table = pd.read_csv(tmp_path / "swarm-table-3" / "figures.csv")
+def test_what_the_truth_says(small_case):
+    table = pd.read_csv(small_case("swarm-table-3")[1] / "figures.csv")
     table = table[(table["objective"] == "difficult") & (table["form"] == "literal")]
     wide = table.pivot_table(index=["data", "method"], columns="figure", values="ours")
     assert (wide["seen excess"] >= 0).all()
     # a row of which the label cannot be known counts as hard, and cannot be mended
     assert (wide["seen difficult"] >= wide["seen excess"] - 1e-9).all()
-    arms = pd.read_csv(tmp_path / "swarm-adversarial" / "figures.csv")
+
+
+def test_what_the_controls_say(small_case):
+    arms = pd.read_csv(small_case("swarm-adversarial")[1] / "figures.csv")
     assert {"adversarial", "real_teacher", "real_true", "initial"} <= set(
         arms["method"]
     )

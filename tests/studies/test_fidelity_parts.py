@@ -8,7 +8,7 @@ import pytest
 
 from amlb_ext.core.errors import ConfigError, DataError, SourceError
 from benchmarks.studies.fidelity import proposals
-from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
     Protocol,
     Table,
@@ -33,7 +33,7 @@ PROTOCOL = Protocol.model_validate(
 @pytest.fixture(scope="module", params=["diabetes", "breast_cancer"])
 def draw(request):
     task = load_table(request.param, Table(source=f"bundled/{request.param}"), Path())
-    return make_draw(task, request.param, 0, PROTOCOL)
+    return Draw(task, request.param, 0, PROTOCOL)
 
 
 def test_the_teacher_gives_a_distribution_for_every_row(draw):
@@ -74,9 +74,9 @@ def test_the_parts_of_a_draw_are_as_declared(draw):
     assert len(draw.unlabelled) == 30
     assert draw.facts["pool"] == 120
     assert 0 < draw.facts["bad_share"] < 0.5
-    assert draw.names[-1] == "twin of F"
+    assert list(draw.models)[-1] == "twin of F"
     for reference in draw.references.values():
-        assert reference.shape == (len(draw.names),)
+        assert reference.shape == (len(draw.models),)
 
 
 def test_few_bad_is_the_mean_over_bad_rows(draw):
@@ -105,26 +105,14 @@ def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
 
 
 def test_streams_of_proposals_are_those_of_the_published_numbers():
-    declared = (
-        proposals.POPULATION,
-        proposals.POPULATION_VAE,
-        proposals.FAILURES,
-        proposals.SEARCHED,
-        proposals.NEIGHBOURHOODS,
-    )
-    assert [proposal.stream for proposal in declared] == [
-        "population",
-        "population_vae",
-        "failures",
-        "searched",
-        "neighbourhoods",
-    ]
+    streams = ["population", "failures", "searched", "neighbourhoods"]
+    assert list(proposals.PROPOSALS) == [*streams, "swarm", "swarm_start"]
 
 
 def test_a_table_that_is_too_small_is_refused():
     task = load_table("wine", Table(source="bundled/wine"), Path())
     with pytest.raises(DataError, match=r"wine has 178 rows; .* need 310 \(lower them"):
-        make_draw(task, "wine", 0, PROTOCOL)
+        Draw(task, "wine", 0, PROTOCOL)
 
 
 def test_columns_are_dropped_and_rows_thinned():

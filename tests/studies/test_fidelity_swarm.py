@@ -9,7 +9,7 @@ from small_models import lighten
 from amlb_ext.core.task import Kind
 from amlb_ext.validity.candidates import candidate_zoo
 from benchmarks.studies.fidelity import proposals
-from benchmarks.studies.fidelity.draw import make_draw
+from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
     FOLDER,
     Protocol,
@@ -49,7 +49,7 @@ def sample():
         patch.setattr(proposals, "FINAL_ROWS", 60)
         patch.setattr(proposals, "PROPOSED", 200)
         task = load_table("diabetes", Table(source="bundled/diabetes"), Path())
-        draw = make_draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
+        draw = Draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
         yield Sample(draw, np.arange(60))
 
 

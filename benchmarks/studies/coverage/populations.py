@@ -7,8 +7,8 @@ the mean loss over all of them is the true error exactly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,6 @@ class Pool:
     tau_drifted: np.ndarray
 
 
-def _no_codes() -> np.ndarray:
-    return np.zeros(0, dtype=int)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Population:
     """A simulated population with a model trained once; pools share their rows.
@@ -63,19 +59,24 @@ class Population:
     pools : tuple of Pool
     classes, classes_drifted : ndarray of shape (M,), (M',)
         Codes; empty for regression.
-    priors : ndarray of shape (C,)
-        Those of the pool.
-    order : ndarray of shape (M,)
-        Rows of the pool, class by class.
     """
 
     name: str
     model: str
     pools: tuple[Pool, ...]
-    classes: np.ndarray = field(default_factory=_no_codes)
-    classes_drifted: np.ndarray = field(default_factory=_no_codes)
-    priors: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    order: np.ndarray = field(default_factory=_no_codes)
+    classes: np.ndarray
+    classes_drifted: np.ndarray
+
+    @cached_property
+    def priors(self) -> np.ndarray:
+        """Shares of the classes in the pool, ``(C,)``."""
+        counts = np.bincount(self.classes, minlength=len(SHARES))
+        return counts / max(1, len(self.classes))
+
+    @cached_property
+    def by_class(self) -> list[np.ndarray]:
+        """Positions of the rows of each class."""
+        return [np.flatnonzero(self.classes == code) for code in range(len(SHARES))]
 
 
 def draw_waves(
@@ -120,20 +121,6 @@ class Law:
     model: Any
     losses: Callable[[np.ndarray], list[BoundedLoss]]
     learns: bool = True
-
-
-def _fit_surrogate(
-    X: np.ndarray, losses: np.ndarray, seed: int
-) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a surrogate learnt on labelled rows that no draw holds."""
-    regressor = HistGradientBoostingRegressor(
-        max_leaf_nodes=31,
-        learning_rate=0.05,
-        early_stopping=False,
-        random_state=derive_int_seed(seed, "coverage", "surrogate"),
-    )
-    regressor.fit(X, losses)
-    return lambda rows: np.asarray(regressor.predict(rows))
 
 
 def _range_losses(y: np.ndarray) -> list[BoundedLoss]:
@@ -192,8 +179,13 @@ def make_population(model: str, size: int, seed: int) -> Population:
     pools = []
     for loss in law.losses(y_train):
         if law.learns:
-            expect = _fit_surrogate(X_other, loss(y_other, predict(X_other)), seed)
-            tau, tau_drifted = expect(X), expect(X_drifted)
+            # on labelled rows that no draw holds
+            expect = HistGradientBoostingRegressor(
+                learning_rate=0.05,
+                early_stopping=False,
+                random_state=derive_int_seed(seed, "coverage", "surrogate"),
+            ).fit(X_other, loss(y_other, predict(X_other)))
+            tau, tau_drifted = expect.predict(X), expect.predict(X_drifted)
         else:
             tau, tau_drifted = expected_loss(loss, f), expected_loss(loss, f_drifted)
         pool = Pool(
@@ -204,13 +196,13 @@ def make_population(model: str, size: int, seed: int) -> Population:
             tau_drifted=tau_drifted,
         )
         pools.append(pool)
-    population = Population(name=law.name, model=model, pools=tuple(pools))
+    codes = (y, y_drifted)
     if law.name == "waves":
-        return population
-    return replace(
-        population,
-        classes=y,
-        classes_drifted=y_drifted,
-        priors=np.bincount(y, minlength=len(SHARES)) / size,
-        order=np.argsort(y, kind="stable"),
+        codes = (np.zeros(0, dtype=int),) * 2
+    return Population(
+        name=law.name,
+        model=model,
+        pools=tuple(pools),
+        classes=codes[0],
+        classes_drifted=codes[1],
     )

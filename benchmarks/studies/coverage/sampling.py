@@ -18,8 +18,6 @@ asked for on the others: training rows cannot tell that.
 from __future__ import annotations
 
 import math
-import pickle
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +33,14 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from amlb_ext.core.rng import random_stream
 from amlb_ext.estimate.answers import EstimateAnswers
 from amlb_ext.estimate.inputs import EstimateRequest, read_inputs
+from amlb_ext.sources.table import Table as RowTable
 from amlb_ext.stats.bounded_loss import LOSSES, BoundedLoss, absolute_loss, squared_loss
 from benchmarks.studies.engine import (
     Labels,
     Rows,
     Seeded,
     Study,
+    asked_of,
     flat_rows,
     grid,
 )
@@ -106,9 +106,7 @@ class Scene:
 
 def _cells(settings: SamplingSettings, _: Path | None) -> Iterator[Labels]:
     for kind in settings.kinds:
-        designs = DESIGNS[kind]
-        if settings.designs:
-            designs = tuple(name for name in designs if name in settings.designs)
+        designs = asked_of(DESIGNS[kind], settings.designs)
         yield from grid(kind=(kind,), design=designs, draw="draws")(settings)
 
 
@@ -152,41 +150,26 @@ def judge_sample(
     weights = _design_weights(scene, design)
     chances = weights / weights.sum()
     rows = rng.choice(len(scene.pool), settings.rows, replace=False, p=chances)
-    labelled = scene.pool.iloc[rows]
-    # the command reads files, and so does this study of it
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        labelled.to_csv(folder / "labelled.csv", index=False)
-        scene.train.to_csv(folder / "train.csv", index=False)
-        unlabelled = scene.unlabelled.drop(columns="y")
-        unlabelled.to_csv(folder / "unlabelled.csv", index=False)
-        (folder / "model.pkl").write_bytes(pickle.dumps(scene.model))
-        takes_priors = design == "by_class, priors"
-        return _estimate_from_files(folder, scene, settings.level, takes_priors)
-
-
-def _estimate_from_files(
-    folder: Path, scene: Scene, level: float, takes_priors: bool
-) -> Rows:
-    """Return the records of ``hardsynth estimate`` without and with training rows."""
+    labelled = RowTable("labelled", scene.pool.iloc[rows].reset_index(drop=True))
+    unlabelled = RowTable("unlabelled", scene.unlabelled.drop(columns="y"))
+    takes_priors = design == "by_class, priors"
     records: Rows = []
-    for train in (None, folder / "train.csv"):
+    for train in (None, RowTable("train", scene.train)):
         if takes_priors and train is None:
             continue
         request = EstimateRequest(
-            model=str(folder / "model.pkl"),
-            data=folder / "labelled.csv",
+            model=scene.model,
+            data=labelled,
             train=train,
             target="y",
-            target_range=None if hasattr(scene.model, "predict_proba") else RANGE,
+            target_range=None if kind == "classes" else RANGE,
             class_prior="train" if takes_priors else {},
-            trust_pickle=True,  # written above
         )
-        answers = EstimateAnswers(read_inputs(request), level, 0)
+        answers = EstimateAnswers(read_inputs(request), settings.level, 0)
         answers.from_labels()
         without_rows, with_rows = GIVEN[:2] if train is None else GIVEN[2:]
         records += _judge_answers(answers, scene, given=without_rows)
-        answers.compare_unlabelled(folder / "unlabelled.csv")
+        answers.compare_unlabelled(unlabelled)
         records += _judge_answers(answers, scene, given=with_rows)
     return records
 

@@ -225,14 +225,11 @@ def _draw_by_class(
     sizes = np.floor(n * FAVOUR).astype(int)
     # what rounding left over goes to the first classes, one row each
     sizes[: n - sizes.sum()] += 1
-    class_sizes = np.round(population.priors * len(population.order)).astype(int)
-    ends = np.cumsum(class_sizes)
-    starts = ends - class_sizes
-    positions = []
-    for start, end, size in zip(starts, ends, sizes, strict=True):
-        positions.append(rng.integers(start, end, size))
-    # positions in a pool that is sorted by class
-    return population.order[np.concatenate(positions)]
+    drawn = [
+        rows[rng.integers(0, len(rows), size)]
+        for rows, size in zip(population.by_class, sizes, strict=True)
+    ]
+    return np.concatenate(drawn)
 
 
 def _estimate_error(
@@ -347,7 +344,7 @@ STUDIES = (
             "levels": (0.9,),
             "n": (50,),
             "populations": ("logistic", "boosting"),
-            "pool": 20_000,
+            "pool": 5_000,
             "bca_draws": 2,
         },
     ),

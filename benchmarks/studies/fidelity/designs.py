@@ -34,15 +34,16 @@ from amlb_ext.hardening.made_rows.population_teacher import (
     draw_outcomes,
     failing_chance,
 )
-from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import Draw, Points, once
-from benchmarks.studies.fidelity.proposals import Proposal
+from benchmarks.studies.fidelity.proposals import PROPOSALS
 from benchmarks.studies.fidelity.sample import (
+    METHODS,
     Answer,
     Function,
     Method,
     Sample,
     expected_contrasts,
+    method,
     without_interval,
 )
 
@@ -220,7 +221,7 @@ MOST_KEPT = 1500
 FEWEST_KEPT = 10
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Design:
     """Where rows come from, what they stand for, and whether the teacher is corrected.
 
@@ -229,46 +230,45 @@ class Design:
     name : str
         Also keys the random streams of labels and shares.
     text : str
-    proposal : Proposal or None
-        None takes the unlabelled real rows U as they stand: the ceiling of what made features
-        can give.
+    proposal : str, optional
+        Of :data:`~.proposals.PROPOSALS`, the design's own name when omitted; an empty one takes
+        the unlabelled real rows U as they stand, the ceiling of what made features can give.
     aim : {'failures', 'region'}
     corrected : bool
     """
 
     name: str
     text: str
-    proposal: Proposal | None
+    proposal: str | None = None
     aim: Aim = "failures"
     corrected: bool = True
 
 
-def label_rows(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
-    """Return made rows and their targets; None where no proposal can be a failure.
-
-    The three forms of a design share them, so they are made once for each sample.
-    """
-    return once(s.shared, design.name, lambda: _draw_labels(s, design))
-
-
 def average_made_rows(s: Sample, design: Design) -> tuple[np.ndarray, int] | None:
-    """Return the mean delta of the made rows per model, and their number."""
+    """Return the mean delta of the made rows per model, and their number.
+
+    None where no proposal can be a failure. The three forms of a design share the rows, so they
+    are made once for each sample.
+    """
     # without a bad row there is nothing that the made rows could stand beside
-    made = label_rows(s, design) if len(s.bad) else None
+    if not len(s.bad):
+        return None
+    made = once(s.shared, design.name, lambda: _draw_labels(s, design))
     if made is None:
         return None
     points, y = made
     return points.delta(y).mean(axis=0), len(y)
 
 
-def _score_proposal(s: Sample, proposal: Proposal | None) -> Points:
+def _score_proposal(s: Sample, design: Design) -> Points:
     """Return proposed rows, scored; designs that share a proposal share its rows."""
-    if proposal is None:
+    proposal = design.name if design.proposal is None else design.proposal
+    if not proposal:
         return s.draw.unlabelled
-    stage = f"proposed by {proposal.stream}"
+    stage = f"proposed by {proposal}"
 
     def score() -> Points:
-        rows = proposal.propose(s, s.stage_stream(stage))
+        rows = PROPOSALS[proposal](s, s.stage_stream(stage))
         # to features and back: categories and ranges become those that a table can hold
         encoder = s.draw.prepared.models.encoder
         return s.draw.score_rows(encoder.transform(encoder.inverse(rows)))
@@ -278,7 +278,7 @@ def _score_proposal(s: Sample, proposal: Proposal | None) -> Points:
 
 def _draw_labels(s: Sample, design: Design) -> tuple[Points, np.ndarray] | None:
     rng = s.stage_stream(f"{design.name} labels")
-    points = _score_proposal(s, design.proposal)
+    points = _score_proposal(s, design)
     if not len(points):
         return None
     outcomes, chance = points.outcomes, points.chance
@@ -329,124 +329,63 @@ def _mix_with_real_rows(design: Design, share: float | None) -> Function:
     return run
 
 
-def _stack(design: Design) -> Function:
-    """Few bad rows, the teacher on S, and made rows, with shares by cross-validation.
+#: The design that ``population_stacked`` mixes, too.
+_POPULATION = Design("population", "F's failures among moved rows of the population")
+for _design in (
+    _POPULATION,
+    Design(
+        "population_plain", "the same, T not corrected", "population", corrected=False
+    ),
+    Design("failures", "rows of a copula of all failures known"),
+    Design("searched", "rows searched for reducible hardness"),
+    Design("neighbourhoods", "rows along the local covariance of failures"),
+    Design("swarm", "rows of a swarm that was searched for ranking fidelity"),
+    Design("swarm_start", "rows of the same generators without a search"),
+    Design("unlabelled", "F's expected failures among real rows U: no generator", ""),
+    Design(
+        "population_region",
+        "moved rows of the population, drawn by w",
+        "population",
+        aim="region",
+    ),
+    Design(
+        "unlabelled_region", "real rows U drawn by w: no generator", "", aim="region"
+    ),
+):
+    _real = "bad rows" if _design.aim == "failures" else "S weighted by w"
+    for _form, _share, _text in (
+        ("", 0.5, f"half {_real}, half {_design.text}"),
+        ("_alone", 0.0, _design.text),
+        ("_shrunk", None, f"{_real} and, by cross-validation, {_design.text}"),
+    ):
+        _mixed = _mix_with_real_rows(_design, _share)
+        METHODS[_design.name + _form] = Method(_mixed, _text)
+
+
+@method
+def population_stacked(s: Sample) -> Answer | None:
+    """Bad rows, the teacher on S and population, shares by cross-validation.
 
     Shares add up to one, so half and half and the prediction-powered estimate (1, -1, 1) are
     among the mixtures; they are pulled towards (1/2, 0, 1/2).
     """
-
-    def run(s: Sample) -> Answer | None:
-        made = average_made_rows(s, design)
-        if made is None:
-            return None
-        made_delta, n_made = made
-        tau, beta = expected_contrasts(s.draw, s.points)
-        is_bad = np.isin(np.arange(len(s.y)), s.bad)
-        teacher_share, made_share = fit_mixture(
-            s.delta * is_bad[:, None],
-            is_bad,
-            tau=tau,
-            beta=beta,
-            made=made_delta,
-            rng=s.stage_stream(f"{design.name} mixture"),
-        )
-        real_delta = s.delta[s.bad].mean(axis=0)
-        teacher_delta = tau.sum(axis=0) / beta.sum()
-        real_share = 1 - teacher_share - made_share
-        mixed = real_share * real_delta + teacher_share * teacher_delta
-        mixed = mixed + made_share * made_delta
-        return without_interval(mixed, n_made + len(s.y))
-
-    return run
-
-
-#: The design that ``population_stacked`` mixes, too.
-_POPULATION = Design(
-    name="population",
-    text="F's failures among moved rows of the population",
-    proposal=proposals.POPULATION,
-)
-_DESIGNS = (
-    _POPULATION,
-    Design(
-        name="population_plain",
-        text="the same, T not corrected",
-        proposal=proposals.POPULATION,
-        corrected=False,
-    ),
-    Design(
-        name="population_vae",
-        text="F's failures among a VAE's rows",
-        proposal=proposals.POPULATION_VAE,
-    ),
-    Design(
-        name="failures",
-        text="rows of a copula of all failures known",
-        proposal=proposals.FAILURES,
-    ),
-    Design(
-        name="searched",
-        text="rows searched for reducible hardness",
-        proposal=proposals.SEARCHED,
-    ),
-    Design(
-        name="neighbourhoods",
-        text="rows along the local covariance of failures",
-        proposal=proposals.NEIGHBOURHOODS,
-    ),
-    Design(
-        name="swarm",
-        text="rows of a swarm that was searched for ranking fidelity",
-        proposal=proposals.SWARM,
-    ),
-    Design(
-        name="swarm_start",
-        text="rows of the same generators without a search",
-        proposal=proposals.SWARM_START,
-    ),
-    Design(
-        name="unlabelled",
-        text="F's expected failures among real rows U: no generator",
-        proposal=None,
-    ),
-    Design(
-        name="population_region",
-        text="moved rows of the population, drawn by w",
-        proposal=proposals.POPULATION,
-        aim="region",
-    ),
-    Design(
-        name="unlabelled_region",
-        text="real rows U drawn by w: no generator",
-        proposal=None,
-        aim="region",
-    ),
-)
-
-
-def _design_methods(design: Design) -> dict[str, Method]:
-    """Return the three forms of a design, by name."""
-    real_rows = "bad rows" if design.aim == "failures" else "S weighted by w"
-    return {
-        design.name: Method(
-            _mix_with_real_rows(design, share=0.5),
-            f"half {real_rows}, half {design.text}",
-        ),
-        f"{design.name}_alone": Method(
-            _mix_with_real_rows(design, share=0.0), design.text
-        ),
-        f"{design.name}_shrunk": Method(
-            _mix_with_real_rows(design, share=None),
-            f"{real_rows} and, by cross-validation, {design.text}",
-        ),
-    }
-
-
-DESIGNS: dict[str, Method] = {}
-for _design in _DESIGNS:
-    DESIGNS |= _design_methods(_design)
-DESIGNS["population_stacked"] = Method(
-    _stack(_POPULATION),
-    "bad rows, the teacher on S and population, shares by cross-validation",
-)
+    made = average_made_rows(s, _POPULATION)
+    if made is None:
+        return None
+    made_delta, n_made = made
+    tau, beta = expected_contrasts(s.draw, s.points)
+    is_bad = np.isin(np.arange(len(s.y)), s.bad)
+    teacher_share, made_share = fit_mixture(
+        s.delta * is_bad[:, None],
+        is_bad,
+        tau=tau,
+        beta=beta,
+        made=made_delta,
+        rng=s.stage_stream("population mixture"),
+    )
+    real_delta = s.delta[s.bad].mean(axis=0)
+    teacher_delta = tau.sum(axis=0) / beta.sum()
+    real_share = 1 - teacher_share - made_share
+    mixed = real_share * real_delta + teacher_share * teacher_delta
+    mixed = mixed + made_share * made_delta
+    return without_interval(mixed, n_made + len(s.y))

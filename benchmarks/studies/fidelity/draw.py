@@ -14,8 +14,8 @@ rows weighted by w, ``all`` every row alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,14 +23,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
 from amlb_ext.core import row_losses
-from amlb_ext.core.config import BaselineConfig, GenerateConfig, build_config
+from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline, fill_missing
-from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.made_rows.population_teacher import Teacher
-from amlb_ext.hardening.prepare import CrossFit, Prepared, cross_fit, prepare
+from amlb_ext.hardening.prepare import cross_fit, prepare
 from amlb_ext.validity.candidates import candidate_zoo, fit_zoo
 from amlb_ext.validity.task_rows import refit_baseline
 from benchmarks.studies.fidelity.protocol import Protocol
@@ -81,15 +80,9 @@ class Points:
 
     def take_rows(self, rows: np.ndarray) -> Points:
         """Return some rows, by position."""
-        return Points(
-            Z=self.Z[rows],
-            f=self.f[rows],
-            g=self.g[:, rows],  # its first axis is that of the models
-            outcomes=self.outcomes[rows],
-            chance=self.chance[rows],
-            t=self.t[rows],
-            w=self.w[rows],
-        )
+        taken = {name: own[rows] for name, own in vars(self).items() if name != "g"}
+        # its first axis is that of the models
+        return Points(**taken, g=self.g[:, rows])
 
     def delta(self, y: np.ndarray) -> np.ndarray:
         """Return ``(n, m + 1)`` differences of loss for targets y."""
@@ -98,24 +91,29 @@ class Points:
         return np.column_stack(columns)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Draw:
     """Models and rows of one repetition; see the module's notation.
 
-    Attributes
+    Everything is fitted on the training rows; the references come from rows that no method sees.
+
+    Parameters
     ----------
+    task : Task
     table : str
     seed : int
+    protocol : Protocol
+
+    Attributes
+    ----------
     baseline : str
         F and its settings, as results name it.
-    names : tuple of str
-        Of the models, the twin of F last.
     task : Task
         With one fold: the training rows, and S as the test rows.
     config : GenerateConfig
     cross : CrossFit
     prepared : Prepared
-    models : tuple of EstimatorBaseline
+    models : dict of str to EstimatorBaseline
+        The twin of F last.
     teacher : Teacher
     labelled : Points
     y : ndarray
@@ -126,100 +124,100 @@ class Draw:
         What a record says of the draw itself.
     shared : dict
         What several samples of the draw compute once.
-    """
-
-    table: str
-    seed: int
-    baseline: str
-    names: tuple[str, ...]
-    task: Task
-    config: GenerateConfig
-    cross: CrossFit
-    prepared: Prepared
-    models: tuple[EstimatorBaseline, ...]
-    teacher: Teacher
-    labelled: Points
-    y: np.ndarray
-    unlabelled: Points
-    references: dict[str, np.ndarray]
-    facts: dict[str, float]
-    shared: dict[str, Any] = field(default_factory=dict)
-
-    def score_rows(self, Z: np.ndarray) -> Points:
-        """Score any encoded rows."""
-        return score_rows_by(self.prepared, self.models, self.teacher, Z)
-
-    def is_bad(self, points: Points, y: np.ndarray) -> np.ndarray:
-        """Return K of rows with targets y, ``(n,)`` bool."""
-        return _is_bad(self.prepared, points, y)
-
-
-def make_draw(task: Task, table: str, seed: int, protocol: Protocol) -> Draw:
-    """Split a table, fit everything on the training rows, and compute the references.
-
-    Parameters
-    ----------
-    task : Task
-    table : str
-    seed : int
-    protocol : Protocol
 
     Raises
     ------
     DataError
         The table has too few rows.
     """
-    train, near, far, pool = _split_rows(task, table, seed, protocol)
-    split = task.with_folds((Fold(train, near),)).renamed(table)
-    # the baselines of a protocol take turns, so that no result rests on one F
-    chosen = protocol.baselines[seed % len(protocol.baselines)]
-    config = _draw_config(task, chosen, seed, protocol)
-    # F, T, the rule K and the region, from the training rows alone
-    cross = cross_fit([split], 0, config)
-    prepared = prepare([split], 0, config, cross)
-    names, models = _fit_candidates(prepared, protocol, seed, table)
-    [target_models] = prepared.models.targets
-    teacher = Teacher(target_models.oracle, prepared.models.Z, prepared.models.y[:, 0])
 
-    def score_real_rows(rows: np.ndarray) -> tuple[Points, np.ndarray]:
-        Z = prepared.models.encoder.transform(split.features.iloc[rows])
-        y = target_models.scale.transform(split.target.iloc[rows])
-        return score_rows_by(prepared, models, teacher, Z), y
+    def __init__(self, task: Task, table: str, seed: int, protocol: Protocol) -> None:
+        self.table, self.seed = table, seed
+        self.shared: dict[str, Any] = {}
+        train, near, far, pool = _split_rows(task, table, seed, protocol)
+        self.task = task.with_folds((Fold(train, near),)).renamed(table)
+        # the baselines of a protocol take turns, so that no result rests on one F
+        chosen = protocol.baselines[seed % len(protocol.baselines)]
+        params = [f"{key}={value}" for key, value in sorted(chosen.params.items())]
+        self.baseline = "_".join([chosen.model, *params])
+        rules = protocol.rules
+        is_class = task.kind.is_classification
+        rule = rules.classification if is_class else rules.regression
+        hardness = {"rule": rule, "share": protocol.share}
+        self.config = build_config(
+            {"seed": seed, "baseline": chosen.model_dump(), "hardness": hardness}
+        )
+        # F, T, the rule K and the region, from the training rows alone
+        self.cross = cross_fit([self.task], 0, self.config)
+        self.prepared = prepare([self.task], 0, self.config, self.cross)
+        fold = self.prepared.models
+        self.models = self._fit_candidates(protocol)
+        self.teacher = Teacher(fold.targets[0].oracle, fold.Z, fold.y[:, 0])
 
-    # the references first, from rows that no method will see
-    pool_points, pool_y = score_real_rows(pool)
-    pool_is_bad = _is_bad(prepared, pool_points, pool_y)
-    references = _reference_deltas(pool_points, pool_y, pool_is_bad, seed)
-    labelled, labelled_y = score_real_rows(near)
-    facts = {"pool": float(len(pool)), "bad_share": float(pool_is_bad.mean())}
-    for name, reference in references.items():
-        # the twin's distance from F in units of a candidate's: how much is chance
-        candidate_size = np.abs(reference[:-1]).mean()
-        facts[f"twin_{name}"] = float(reference[-1] / candidate_size)
-    return Draw(
-        table=table,
-        seed=seed,
-        baseline=_baseline_label(chosen),
-        names=names,
-        task=split,
-        config=config,
-        cross=cross,
-        prepared=prepared,
-        models=models,
-        teacher=teacher,
-        labelled=labelled,
-        y=labelled_y,
-        unlabelled=score_real_rows(far)[0],
-        references=references,
-        facts=facts,
-    )
+        pool_points, pool_y = self._score_real_rows(pool)
+        is_bad = self.is_bad(pool_points, pool_y)
+        self.references = _reference_deltas(pool_points, pool_y, is_bad, seed)
+        self.labelled, self.y = self._score_real_rows(near)
+        self.unlabelled, _ = self._score_real_rows(far)
+        self.facts = {"pool": float(len(pool)), "bad_share": float(is_bad.mean())}
+        for name, reference in self.references.items():
+            # the twin's distance from F in units of a candidate's: how much is chance
+            candidate_size = np.abs(reference[:-1]).mean()
+            self.facts[f"twin_{name}"] = float(reference[-1] / candidate_size)
 
+    def score_rows(
+        self, Z: np.ndarray, models: Sequence[EstimatorBaseline] = ()
+    ) -> Points:
+        """Score any encoded rows by F, the teacher and the draw's models, or by others."""
+        [target_models] = self.prepared.models.targets
+        t = target_models.oracle.predict(Z)
+        outcomes, chance = self.teacher.outcomes(Z, t)
+        asked = models or self.models.values()
+        return Points(
+            Z=Z,
+            f=target_models.baseline.predict(Z),
+            g=np.stack([model.predict(Z) for model in asked]),
+            outcomes=outcomes,
+            chance=chance,
+            t=t,
+            w=self.prepared.region.weights(Z),
+        )
 
-def reducible_gap(points: Points) -> np.ndarray:
-    """Return v(x) = (T - F)^2."""
-    # the kind "reducible" reads no label
-    no_label = np.zeros(len(points.f))
-    return raw_hardness("reducible", no_label, points.f, points.t)
+    def is_bad(self, points: Points, y: np.ndarray) -> np.ndarray:
+        """Return K of rows with targets y, ``(n,)`` bool."""
+        rule = self.prepared.models.rule
+        # the rule reads rows with an axis of targets, and a study's task has one target
+        hardness = rule.hardness(y[:, None], points.f[:, None], points.t[:, None])
+        return rule.select(hardness)
+
+    def _score_real_rows(self, rows: np.ndarray) -> tuple[Points, np.ndarray]:
+        fold = self.prepared.models
+        Z = fold.encoder.transform(self.task.features.iloc[rows])
+        y = fold.targets[0].scale.transform(self.task.target.iloc[rows])
+        return self.score_rows(Z), y
+
+    def _fit_candidates(self, protocol: Protocol) -> dict[str, EstimatorBaseline]:
+        """Return fits of all candidates, and of the twin of F as the last."""
+        fold = self.prepared.models
+        baseline = fold.targets[0].baseline
+        # the twin is a re-fit of F, which a file of predictions does not allow
+        assert isinstance(baseline, EstimatorBaseline)
+        y = fold.y[:, 0]
+        candidates, _ = fit_zoo(
+            candidate_zoo(baseline.kind, protocol.zoo),
+            kind=baseline.kind,
+            n_classes=baseline.n_classes,
+            n_categorical=baseline.n_categorical,
+            Z=fold.Z,
+            y=y,
+            seed=derive_int_seed(self.seed, self.table, "study zoo"),
+            most=None,
+        )
+        key = (self.table, "study")
+        [twin], _ = refit_baseline(
+            baseline, fold.Z, y, refits=1, seed=self.seed, key=key
+        )
+        return {**candidates, "twin of F": twin}
 
 
 def _split_rows(
@@ -240,81 +238,6 @@ def _split_rows(
     cuts = np.cumsum([sizes.train, labelled, sizes.unlabelled, sizes.pool])
     # a fifth part, the rows beyond a full pool, is not used
     return np.split(order, cuts)[:4]
-
-
-def _draw_config(
-    task: Task, baseline: BaselineConfig, seed: int, protocol: Protocol
-) -> GenerateConfig:
-    rule = protocol.rules.regression
-    if task.kind.is_classification:
-        rule = protocol.rules.classification
-    hardness = {"rule": rule, "share": protocol.share}
-    return build_config(
-        {"seed": seed, "baseline": baseline.model_dump(), "hardness": hardness}
-    )
-
-
-def _baseline_label(baseline: BaselineConfig) -> str:
-    params = [f"{key}={value}" for key, value in sorted(baseline.params.items())]
-    return "_".join([baseline.model, *params])
-
-
-def _fit_candidates(
-    prepared: Prepared, protocol: Protocol, seed: int, table: str
-) -> tuple[tuple[str, ...], tuple[EstimatorBaseline, ...]]:
-    """Return names and fits of all candidates, and of the twin of F as the last."""
-    fold = prepared.models
-    baseline = fold.targets[0].baseline
-    # the twin is a re-fit of F, which a file of predictions does not allow
-    assert isinstance(baseline, EstimatorBaseline)
-    y = fold.y[:, 0]
-    candidates, _ = fit_zoo(
-        candidate_zoo(baseline.kind, protocol.zoo),
-        kind=baseline.kind,
-        n_classes=baseline.n_classes,
-        n_categorical=baseline.n_categorical,
-        Z=fold.Z,
-        y=y,
-        seed=derive_int_seed(seed, table, "study zoo"),
-        most=None,
-    )
-    twins, _ = refit_baseline(
-        baseline,
-        fold.Z,
-        y,
-        refits=1,
-        seed=seed,
-        key=(table, "study"),
-    )
-    return (*candidates, "twin of F"), (*candidates.values(), *twins)
-
-
-def score_rows_by(
-    prepared: Prepared,
-    models: tuple[EstimatorBaseline, ...],
-    teacher: Teacher,
-    Z: np.ndarray,
-) -> Points:
-    """Score encoded rows by F, the teacher and any models."""
-    [target_models] = prepared.models.targets
-    t = target_models.oracle.predict(Z)
-    outcomes, chance = teacher.outcomes(Z, t)
-    return Points(
-        Z=Z,
-        f=target_models.baseline.predict(Z),
-        g=np.stack([model.predict(Z) for model in models]),
-        outcomes=outcomes,
-        chance=chance,
-        t=t,
-        w=prepared.region.weights(Z),
-    )
-
-
-def _is_bad(prepared: Prepared, points: Points, y: np.ndarray) -> np.ndarray:
-    rule = prepared.models.rule
-    # the rule reads rows with an axis of targets, and a study's task has one target
-    hardness = rule.hardness(y[:, None], points.f[:, None], points.t[:, None])
-    return rule.select(hardness)
 
 
 def _reference_deltas(

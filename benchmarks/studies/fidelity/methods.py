@@ -1,8 +1,8 @@
 """Methods of a study: real labelled rows, made ones, and the main task as ``generate`` composes it.
 
 Those that make rows use the product's own search and synthesizers, by setting: each unites the
-bad rows of S with rows made from them, and clusters by the bad row; ``*_alone`` leaves the bad rows
-out. The mixture of the main task is chosen on the training rows.
+bad rows of S with rows made from them, and clusters by the bad row. The mixture of the main task is
+chosen on the training rows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.row_losses import row_loss
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.fold import make_side
+from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
 from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
 from amlb_ext.hardening.made_rows.screening import MadeSide, TakenRows
@@ -27,49 +28,58 @@ from amlb_ext.validity.calibration import calibrate
 from amlb_ext.validity.candidates import candidate_zoo
 from amlb_ext.validity.composition import MixtureTrial, try_mixtures
 from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart, fit_zoos
-from benchmarks.studies.fidelity.draw import Draw, Points, once, reducible_gap
+from benchmarks.studies.fidelity.draw import Draw, Points, once
 from benchmarks.studies.fidelity.sample import (
+    METHODS,
     Answer,
-    Function,
     Method,
     Sample,
     average_rows,
     expected_contrasts,
+    method,
     without_interval,
 )
 
 
-def average_bad(s: Sample) -> Answer | None:
-    """Mean over the bad rows."""
+@method
+def few_bad(s: Sample) -> Answer | None:
+    """The few real bad rows of S."""
     return average_rows(s.delta[s.bad])
 
 
-def average_all(s: Sample) -> Answer | None:
-    """Mean over S."""
+@method
+def whole(s: Sample) -> Answer | None:
+    """All of S, every row alike."""
     return average_rows(s.delta)
 
 
-def weight_by_chance(s: Sample) -> Answer | None:
-    """Mean over S weighted by w."""
+@method
+def weighted(s: Sample) -> Answer | None:
+    """All of S weighted by w = P(bad | x)."""
     return average_rows(s.delta, s.points.w)
 
 
-def weight_by_reducible(s: Sample) -> Answer | None:
-    """Mean over S weighted by v."""
-    v = reducible_gap(s.points)
+@method
+def reducible(s: Sample) -> Answer | None:
+    """All of S weighted by v = (T - F)^2."""
+    # the kind "reducible" reads no label
+    no_label = np.zeros(len(s.y))
+    v = raw_hardness("reducible", no_label, s.points.f, s.points.t)
     # F equals the teacher everywhere: nothing is reducible, and no weighted mean exists
     if not v.sum() > 0:
         return None
     return average_rows(s.delta, v)
 
 
-def half_on_sample(s: Sample) -> Answer | None:
-    """Half-and-half score on S itself."""
+@method
+def half(s: Sample) -> Answer | None:
+    """Half the bad rows, half the teacher's expected loss on S."""
     return _half_and_half(s, s.points)
 
 
-def half_on_unlabelled(s: Sample) -> Answer | None:
-    """Half-and-half score on unlabelled real rows."""
+@method
+def half_unlabelled(s: Sample) -> Answer | None:
+    """Half the bad rows, half the teacher's expected loss on real rows U."""
     return _half_and_half(s, s.draw.unlabelled)
 
 
@@ -86,8 +96,9 @@ def _half_and_half(s: Sample, points: Points) -> Answer | None:
     return without_interval((realised + expected) / 2, len(s.bad) + len(points))
 
 
-def power_by_unlabelled(s: Sample) -> Answer | None:
-    """Prediction-powered weighted mean."""
+@method
+def ppi_weighted(s: Sample) -> Answer | None:
+    """S weighted by w, prediction-powered by unlabelled real rows U."""
     unlabelled = s.draw.unlabelled
     if not len(unlabelled):
         return None
@@ -110,31 +121,11 @@ def power_by_unlabelled(s: Sample) -> Answer | None:
     return Answer.from_estimates(estimates, len(s.y) + len(unlabelled))
 
 
-REAL = {
-    "few_bad": Method(average_bad, "the few real bad rows of S"),
-    "whole": Method(average_all, "all of S, every row alike"),
-    "weighted": Method(weight_by_chance, "all of S weighted by w = P(bad | x)"),
-    "reducible": Method(weight_by_reducible, "all of S weighted by v = (T - F)^2"),
-    "half": Method(
-        half_on_sample, "half the bad rows, half the teacher's expected loss on S"
-    ),
-    "half_unlabelled": Method(
-        half_on_unlabelled,
-        "half the bad rows, half the teacher's expected loss on real rows U",
-    ),
-    "ppi_weighted": Method(
-        power_by_unlabelled,
-        "S weighted by w, prediction-powered by unlabelled real rows U",
-    ),
-}
-
-
 Layer = Mapping[str, Any]
 
 #: Methods that were studied before made rows kept relations stay as they were.
 _WITHOUT_RELATIONS: Layer = {"relations": {"mine": False}}
 _WITH_RELATIONS: Layer = {"relations": {"mine": True}}
-_NO_SYNTHESIZER: Layer = {"synthesizer": {"times": 0.0}}
 _UNFILTERED: Layer = {"search": {"operators": {"agreement": False}}}
 _GENTLE: Layer = {
     "search": {"kappa": 0.02, "operators": {"sigma2": 0.0005, "strength": 0.05}}
@@ -193,59 +184,15 @@ def judge_sample(s: Sample, models: FoldModels) -> JudgedRows:
     )
 
 
-def average_with_bad(s: Sample, made: JudgedRows, alone: bool = False) -> Answer | None:
-    """Return the answer of made rows, united with the bad rows of S unless alone."""
-    n_models = s.delta.shape[1]
-    delta = np.zeros((0, n_models))
-    clusters = np.zeros(0, dtype=int)
-    if not alone:
-        delta = s.delta[s.bad]
-        clusters = s.bad
+def average_with_bad(s: Sample, made: JudgedRows) -> Answer | None:
+    """Return the answer of made rows, united with the bad rows of S."""
+    delta, clusters = s.delta[s.bad], s.bad
     if len(made):
         made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
         delta = np.vstack([delta, made_delta])
         # a made row is no observation of its own: it counts with the bad row it comes from
         clusters = np.concatenate([clusters, made.parent])
     return average_rows(delta, None, clusters)
-
-
-def _made_answer(
-    made_as: str,
-    layer: Layer,
-    part: Literal["augmented", "synthetic"],
-    alone: bool = False,
-) -> Function:
-    def run(s: Sample) -> Answer | None:
-        # every made row starts from a bad one
-        if not len(s.bad):
-            return None
-        side = make_rows(s, made_as, layer)
-        made = side.augmented if part == "augmented" else side.synthetic
-        return average_with_bad(s, made.rows, alone)
-
-    return run
-
-
-def _augmented_method(name: str, text: str, *layers: Layer) -> Method:
-    """Return the method of augmented rows under settings, without a synthesizer."""
-    layer = merge_layers(*layers, _NO_SYNTHESIZER)
-    return Method(_made_answer(name, layer, "augmented"), text)
-
-
-def _synthetic_methods(synthesizer: str) -> dict[str, Method]:
-    """Return the methods of a synthesizer's rows: with the bad rows, and alone."""
-    layer = {"search": {"kappa": 0.005}, "synthesizer": {"name": synthesizer}}
-    # both are made as ``synthesizer``, so they share their rows
-    return {
-        synthesizer: Method(
-            _made_answer(synthesizer, layer, "synthetic"),
-            f"synthetic rows of {synthesizer}, learnt from kappa_0.005",
-        ),
-        f"{synthesizer}_alone": Method(
-            _made_answer(synthesizer, layer, "synthetic", alone=True),
-            f"synthetic rows of {synthesizer} alone, learnt from kappa_0.005",
-        ),
-    }
 
 
 def held_out_of(draw: Draw) -> HeldOutCandidates:
@@ -269,79 +216,70 @@ def calibrated_kappa(s: Sample) -> float:
     return once(draw.shared, "kappa", calibrated)
 
 
-def _faithful_method(name: str, text: str, relations: Layer) -> Method:
-    """Return the method that augments as preset ``faithful`` does."""
+def _add_made(
+    name: str,
+    text: str,
+    *layers: Layer,
+    part: Literal["augmented", "synthetic"] = "augmented",
+    is_calibrated: bool = False,
+) -> None:
+    """Add the method of the bad rows of S and of rows made from them, by settings."""
+    if part == "augmented":
+        layers = (*layers, {"synthesizer": {"times": 0.0}})
 
     def run(s: Sample) -> Answer | None:
+        # every made row starts from a bad one
         if not len(s.bad):
             return None
-        search = {"search": {"kappa": calibrated_kappa(s)}}
-        layer = merge_layers(search, relations, _NO_SYNTHESIZER)
-        return average_with_bad(s, make_rows(s, name, layer).augmented.rows)
+        kappa = {"search": {"kappa": calibrated_kappa(s)}} if is_calibrated else {}
+        side = make_rows(s, name, merge_layers(kappa, *layers))
+        return average_with_bad(s, getattr(side, part).rows)
 
-    return Method(run, text)
+    METHODS[name] = Method(run, text)
 
 
-MADE: dict[str, Method] = {
-    "jitter": _augmented_method(
-        "jitter", "bad rows and jittered copies, labels kept", _STILL, _UNFILTERED
-    ),
-    "literal": _augmented_method(
-        "literal", "the paper's augmentation (preset literal)", PRESETS["literal"]
-    ),
-    "gentle": _augmented_method(
-        "gentle", "kappa .02, near start, no filter", _GENTLE, _UNFILTERED
-    ),
-    "gentle_filtered": _augmented_method(
-        "gentle_filtered", "kappa .02, near start, agreement filter", _GENTLE
-    ),
-    "stress": _augmented_method(
-        "stress", "preset stress, augmented rows", PRESETS["stress"]
-    ),
-}
+_add_made("jitter", "bad rows and jittered copies, labels kept", _STILL, _UNFILTERED)
+_add_made("literal", "the paper's augmentation (preset literal)", PRESETS["literal"])
+_add_made("gentle", "kappa .02, near start, no filter", _GENTLE, _UNFILTERED)
+_add_made("gentle_filtered", "kappa .02, near start, agreement filter", _GENTLE)
+_add_made("stress", "preset stress, augmented rows", PRESETS["stress"])
 # kappa weighs how far the search may push a row: from not at all to as hard as the paper
 for _kappa in (0.0, 0.005, 0.02, 0.1, 0.5):
-    _name = f"kappa_{_kappa:g}"
-    MADE[_name] = _augmented_method(
-        _name,
-        f"preset faithful at kappa {_kappa:g}, augmented rows",
-        {"search": {"kappa": _kappa}},
-    )
+    _text = f"preset faithful at kappa {_kappa:g}, augmented rows"
+    _add_made(f"kappa_{_kappa:g}", _text, {"search": {"kappa": _kappa}})
 for _synthesizer in ("vae", "copula", "local"):
-    MADE |= _synthetic_methods(_synthesizer)
-MADE["faithful"] = _faithful_method(
+    _add_made(
+        _synthesizer,
+        f"synthetic rows of {_synthesizer}, learnt from kappa_0.005",
+        {"search": {"kappa": 0.005}, "synthesizer": {"name": _synthesizer}},
+        part="synthetic",
+    )
+_add_made(
     "faithful",
     "preset faithful, kappa calibrated; augmented rows, relations not kept",
     _WITHOUT_RELATIONS,
+    is_calibrated=True,
 )
-MADE["feasible"] = _faithful_method(
+_add_made(
     "feasible",
     "the same, where augmented rows keep the relations between columns",
     _WITH_RELATIONS,
+    is_calibrated=True,
 )
-MADE["feasible_vae"] = Method(
-    _made_answer(
-        "feasible_vae",
-        merge_layers({"search": {"kappa": 0.005}}, _WITH_RELATIONS),
-        "synthetic",
-    ),
+_add_made(
+    "feasible_vae",
     "synthetic rows of vae that keep the relations, learnt from kappa_0.005",
+    {"search": {"kappa": 0.005}},
+    _WITH_RELATIONS,
+    part="synthetic",
 )
-
-
-def _faithful_with_vae(s: Sample) -> Answer | None:
-    """Bad and synthetic rows, as preset ``faithful`` made the main task up to 0.1.0."""
-    if not len(s.bad):
-        return None
-    layer = {"search": {"kappa": calibrated_kappa(s)}, **_WITH_RELATIONS}
-    side = make_rows(s, "faithful_vae", layer)
-    return average_with_bad(s, side.synthetic.rows)
-
-
-MADE["faithful_vae"] = Method(
-    _faithful_with_vae,
+_add_made(
+    "faithful_vae",
     "bad rows and synthetic rows of the VAE, kappa calibrated, relations kept: the main task of "
     "--composition bad,synthetic",
+    _WITH_RELATIONS,
+    part="synthetic",
+    is_calibrated=True,
 )
 
 
@@ -427,39 +365,36 @@ def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
     return once(s.shared, ("population rows", composition.region_share), make)
 
 
-def _fixed(composition: Composition) -> Function:
-    def run(s: Sample) -> Answer | None:
-        return compose(s, composition)
+@method
+def composed(s: Sample) -> Answer | None:
+    """The main task of generate: a mixture that is shown, on the training rows, to order
+    candidates better than the whole fold; else the whole fold.
+    """
+    return compose(s, choose_for_sample(s))
 
-    return run
+
+@method
+def not_beaten(s: Sample) -> Answer | None:
+    """The first mixture that is not clearly beaten on the training rows, half weights before
+    others: the main task of generate up to commit de905088.
+    """
+    return compose(s, choose_not_beaten(s))
 
 
-COMPOSED: dict[str, Method] = {
-    "composed": Method(
-        lambda s: compose(s, choose_for_sample(s)),
-        "the main task of generate: a mixture that is shown, on the training rows, to order "
-        "candidates better than the whole fold; else the whole fold",
-    ),
-    "not_beaten": Method(
-        lambda s: compose(s, choose_not_beaten(s)),
-        "the first mixture that is not clearly beaten on the training rows, half weights before "
-        "others: the main task of generate up to commit de905088",
-    ),
-    "repeated": Method(
-        _fixed(
-            Composition(parts=("weighted",), region_share=0.5, made_share=0.0),
-        ),
-        "all of S, each row repeated by half its region weight",
-    ),
-    "repeated_and_made": Method(
-        _fixed(
-            Composition(
-                parts=("weighted", "population"), region_share=0.5, made_share=0.5
-            ),
-        ),
-        "the same, and as many rows moved from S with the teacher's labels",
-    ),
-}
+@method
+def repeated(s: Sample) -> Answer | None:
+    """All of S, each row repeated by half its region weight."""
+    once_or_more = Composition(parts=("weighted",), region_share=0.5, made_share=0.0)
+    return compose(s, once_or_more)
+
+
+@method
+def repeated_and_made(s: Sample) -> Answer | None:
+    """The same, and as many rows moved from S with the teacher's labels."""
+    both = Composition(
+        parts=("weighted", "population"), region_share=0.5, made_share=0.5
+    )
+    return compose(s, both)
 
 
 # Rows that F was trained on, judged by models that were fitted without them.
@@ -475,7 +410,7 @@ def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
 
     def judge() -> tuple[np.ndarray, np.ndarray] | None:
         parts = held_out_of(draw).parts
-        names = draw.names[:-1]
+        *names, _ = draw.models
         # the pool ranks those of the zoo; a certificate's boosting has as many rounds as F
         zoo = candidate_zoo(draw.task.kind, n_classes=len(draw.task.labels))
         boosting = {name: spec for name, spec in zoo.items() if "boosting" in name}
@@ -500,38 +435,39 @@ def _part_gaps(part: HeldOutPart, models: Sequence[EstimatorBaseline]) -> np.nda
     return np.column_stack([*gaps, np.zeros(len(y))])
 
 
-def _trained(failures: bool, beside: Literal["nothing", "bad", "whole"]) -> Function:
-    """Return a method of training rows: failures or all, alone or beside rows of S."""
-
-    def run(s: Sample) -> Answer | None:
-        found = _training_gaps(s)
-        if found is None:
-            return None
-        gaps, is_bad = found
-        delta = gaps[is_bad] if failures else gaps
-        if beside == "bad":
-            delta = np.vstack([s.delta[s.bad], delta])
-        if beside == "whole":
-            delta = np.vstack([s.delta, delta])
-        return average_rows(delta)
-
-    return run
+def _average_trained(
+    s: Sample, beside: np.ndarray | None = None, failures: bool = True
+) -> Answer | None:
+    """Return the answer of training rows, failures or all of them, beside deltas of S."""
+    found = _training_gaps(s)
+    if found is None:
+        return None
+    gaps, is_bad = found
+    delta = gaps[is_bad] if failures else gaps
+    return average_rows(delta if beside is None else np.vstack([beside, delta]))
 
 
-TRAINED: dict[str, Method] = {
-    "trained_failures": Method(
-        _trained(failures=True, beside="nothing"),
-        "F's out-of-fold failures among the training rows, with their own labels, for candidates "
-        "fitted out of fold",
-    ),
-    "trained_failures_and_bad": Method(
-        _trained(failures=True, beside="bad"), "the same beside the few bad rows of S"
-    ),
-    "trained_failures_and_whole": Method(
-        _trained(failures=True, beside="whole"), "the same beside all of S"
-    ),
-    "trained": Method(
-        _trained(failures=False, beside="nothing"),
-        "all training rows, for F and candidates fitted out of fold",
-    ),
-}
+@method
+def trained_failures(s: Sample) -> Answer | None:
+    """F's out-of-fold failures among the training rows, with their own labels, for candidates
+    fitted out of fold.
+    """
+    return _average_trained(s)
+
+
+@method
+def trained_failures_and_bad(s: Sample) -> Answer | None:
+    """The same beside the few bad rows of S."""
+    return _average_trained(s, s.delta[s.bad])
+
+
+@method
+def trained_failures_and_whole(s: Sample) -> Answer | None:
+    """The same beside all of S."""
+    return _average_trained(s, s.delta)
+
+
+@method
+def trained(s: Sample) -> Answer | None:
+    """All training rows, for F and candidates fitted out of fold."""
+    return _average_trained(s, failures=False)

@@ -37,7 +37,7 @@ from amlb_ext.synthesizers.swarm.particles import CmaSearch
 from amlb_ext.synthesizers.swarm.space import GeneratorSpace, make_generators
 from amlb_ext.synthesizers.vae import VAE
 from amlb_ext.validity.candidates import fit_zoo
-from benchmarks.studies.fidelity.draw import once, score_rows_by
+from benchmarks.studies.fidelity.draw import once
 from benchmarks.studies.fidelity.sample import Sample, expected_contrasts
 from benchmarks.studies.swarms.methods import RandomAffine
 
@@ -51,31 +51,10 @@ NEIGHBOURS, STEP = 40, 0.3
 JITTER = 0.025
 
 
-@dataclass(frozen=True, kw_only=True)
-class Proposal:
-    """A way to propose rows, and the random stream that it draws from.
-
-    Attributes
-    ----------
-    stream : str
-        Keys the random stream, so it is a constant of its own: renaming the function must not
-        move a number. Designs of one stream share the rows.
-    propose : callable
-        From S and the stream to encoded rows.
-    """
-
-    stream: str
-    propose: Callable[[Sample, np.random.Generator], np.ndarray]
-
-
 def propose_population(s: Sample, rng: np.random.Generator) -> np.ndarray:
     """Propose rows of the whole population: training rows and S, moved towards neighbours."""
-    return _sample_population(s, "local", rng)
-
-
-def propose_by_vae(s: Sample, rng: np.random.Generator) -> np.ndarray:
-    """Propose rows of the whole population, from a conditional VAE."""
-    return _sample_population(s, "vae", rng)
+    y = np.concatenate([s.draw.prepared.models.y[:, 0], s.y])
+    return _fit_and_sample(s, "local", stack_real_rows(s), y, rng=rng)
 
 
 def propose_failures(s: Sample, rng: np.random.Generator) -> np.ndarray:
@@ -162,20 +141,6 @@ def propose_neighbourhoods(s: Sample, rng: np.random.Generator) -> np.ndarray:
         )
         proposed.append(parents)
     return np.vstack(proposed)
-
-
-#: The streams below are part of every published number: never change one.
-POPULATION = Proposal(stream="population", propose=propose_population)
-POPULATION_VAE = Proposal(stream="population_vae", propose=propose_by_vae)
-FAILURES = Proposal(stream="failures", propose=propose_failures)
-SEARCHED = Proposal(stream="searched", propose=propose_searched)
-NEIGHBOURHOODS = Proposal(stream="neighbourhoods", propose=propose_neighbourhoods)
-
-
-def _sample_population(s: Sample, name: str, rng: np.random.Generator) -> np.ndarray:
-    """Sample a synthesizer fitted on all labelled real rows."""
-    y = np.concatenate([s.draw.prepared.models.y[:, 0], s.y])
-    return _fit_and_sample(s, name, stack_real_rows(s), y, rng=rng)
 
 
 def _fit_and_sample(
@@ -423,7 +388,7 @@ def _agreements(
     encoder = draw.prepared.models.encoder
     Z = encoder.transform(encoder.inverse(np.vstack(made_rows)))
     takers = tuple(taker for part in parts for taker in part.takers)
-    points = score_rows_by(draw.prepared, takers, draw.teacher, Z)
+    points = draw.score_rows(Z, takers)
     tau, beta = expected_contrasts(draw, points)
     # the takers of one part after those of another
     ends = np.cumsum([len(part.takers) for part in parts])
@@ -443,5 +408,13 @@ def _agreements(
     return np.array(values)
 
 
-SWARM = Proposal(stream="swarm", propose=propose_by_swarm)
-SWARM_START = Proposal(stream="swarm_start", propose=propose_by_start)
+#: Stream → how rows are proposed, from S and the stream. The names key random streams, which are
+#: part of every published number: never change one.
+PROPOSALS: dict[str, Callable[[Sample, np.random.Generator], np.ndarray]] = {
+    "population": propose_population,
+    "failures": propose_failures,
+    "searched": propose_searched,
+    "neighbourhoods": propose_neighbourhoods,
+    "swarm": propose_by_swarm,
+    "swarm_start": propose_by_start,
+}

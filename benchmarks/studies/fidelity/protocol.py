@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from amlb_ext.core.config import BaselineConfig, Rule, SourceConfig, read_config
 from amlb_ext.core.errors import ConfigError, DataError, SourceError, suggest_nearest
@@ -26,8 +26,8 @@ from benchmarks.studies.files import keep_rows
 FOLDER = Path(__file__).parents[1]
 Phase = Literal["exploratory", "confirmatory"]
 #: What a ranking is set against; see :mod:`benchmarks.studies.fidelity.draw`.
-REFERENCES = ("realised", "region", "weighted", "all")
 Reference = Literal["realised", "region", "weighted", "all"]
+REFERENCES: tuple[Reference, ...] = get_args(Reference)
 
 
 class _Part(BaseModel):
@@ -84,9 +84,9 @@ class Seeds(_Part):
     first: int = Field(ge=0)
     draws: int = Field(ge=1)
 
-    def values(self) -> tuple[int, ...]:
-        """Return the seeds."""
-        return tuple(range(self.first, self.first + self.draws))
+    def values(self, draws: int = 0) -> range:
+        """Return the seeds, or so many from the first on."""
+        return range(self.first, self.first + (draws or self.draws))
 
 
 class Phases(_Part):
@@ -94,17 +94,6 @@ class Phases(_Part):
 
     exploratory: Seeds = Seeds(first=0, draws=10)
     confirmatory: Seeds = Seeds(first=1000, draws=20)
-
-    @field_validator("confirmatory")
-    @classmethod
-    def _check_overlap(cls, confirmatory: Seeds, info: Any) -> Seeds:
-        # missing where it is not valid itself, which pydantic reports
-        exploratory: Seeds | None = info.data.get("exploratory")
-        if exploratory is None:
-            return confirmatory
-        if set(exploratory.values()) & set(confirmatory.values()):
-            raise ValueError("exploratory and confirmatory seeds overlap")
-        return confirmatory
 
 
 class Protocol(Settings):
@@ -184,14 +173,15 @@ class Protocol(Settings):
         range(1000, 1002)
         """
         declared: Seeds = getattr(self.seeds, self.phase)
-        return range(declared.first, declared.first + (self.draws or declared.draws))
+        return declared.values(self.draws)
 
     @model_validator(mode="after")
     def _check(self) -> Protocol:
-        for name in self.phases:
-            if name not in self.tables:
-                raise ValueError(f"phases names {name!r}, which is no table")
+        for name in self.phases.keys() - self.tables.keys():
+            raise ValueError(f"phases names {name!r}, which is no table")
         declared = self.seeds.confirmatory
+        if set(self.seeds.exploratory.values()) & set(declared.values()):
+            raise ValueError("exploratory and confirmatory seeds overlap")
         if self.is_confirmatory and self.draws > declared.draws:
             # more draws after a look at the first would not confirm what was declared
             raise ValueError(

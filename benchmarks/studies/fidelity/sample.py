@@ -10,6 +10,7 @@ r : (m,) the reference's delta of each candidate, the twin of F left out;  a : t
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -200,6 +201,17 @@ class Method:
 
     function: Function
     text: str
+
+
+#: Every way of building a benchmark that a protocol may name.
+METHODS: dict[str, Method] = {}
+
+
+def method(function: Function) -> Function:
+    """Add a function to the methods, under its name; its docstring is the text of the page."""
+    text = (inspect.getdoc(function) or "").replace("\n", " ").rstrip(".")
+    METHODS[function.__name__] = Method(function, text)
+    return function
 
 
 def expected_contrasts(

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import benchmarks.studies.fidelity.designs
+import benchmarks.studies.fidelity.methods  # noqa: F401, both fill METHODS
 from amlb_ext.core.errors import ConfigError, HardsynthError, suggest_nearest
 from amlb_ext.core.task import Task
 from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
-from benchmarks.studies.fidelity.designs import DESIGNS
-from benchmarks.studies.fidelity.draw import make_draw
-from benchmarks.studies.fidelity.methods import COMPOSED, MADE, REAL, TRAINED
+from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
     FOLDER,
     Protocol,
     load_table,
     read_protocol,
 )
-from benchmarks.studies.fidelity.sample import Method, Sample, judge_answer
+from benchmarks.studies.fidelity.sample import METHODS, Sample, judge_answer
 from benchmarks.studies.fidelity.summary import (
     ALL_TABLES,
     LEVELS,
@@ -33,8 +33,6 @@ from benchmarks.studies.fidelity.summary import (
 )
 from benchmarks.studies.page import Part, Picture, Table
 
-#: Every way of building a benchmark that a protocol may name.
-METHODS: dict[str, Method] = {**REAL, **MADE, **DESIGNS, **COMPOSED, **TRAINED}
 #: Protocol → what it asks.
 TITLES = {
     "fidelity": "Which way of building a benchmark ranks models as a large pool does",
@@ -77,7 +75,7 @@ def _load(name: str, protocol: Protocol, folder: Path | None) -> Task:
 
 def draw_rows(protocol: Protocol, task: Task, *, data: str, draw: int) -> Rows:
     """Return the figures of each method on each sample of one draw, and facts of the draw."""
-    made = make_draw(task, data, draw, protocol)
+    made = Draw(task, data, draw, protocol)
     rows: Rows = []
     for positions in sample_positions(protocol.sizes.labelled):
         s = Sample(made, positions)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -115,10 +116,21 @@ def nearest_below(sweep: pd.DataFrame, oracle: float) -> pd.Series:
     return sweep.loc[sweep["bound"].idxmin()]
 
 
-def feasible_widths(g: int, K: int) -> list[float]:
-    """Return the b of the grid for which whole counts exist."""
-    # counts lie in g (1 ± b) / K: narrower than one there may be no whole number
-    return [b for b in B_GRID if b * g >= K]
+def sweep_bounds(
+    evidence: Evidence, choice: Choice, key: int, **others: Any
+) -> pd.DataFrame:
+    """Return the closed form's bounds by all settings; the key is the seed of its counts."""
+    n_regions = len(evidence.loss_s)
+    return sweep_settings(
+        evidence.masses.masses,
+        evidence.loss_s,
+        np.random.default_rng(key),
+        # counts lie in g (1 ± b) / K: narrower than one there may be no whole number
+        [b for b in B_GRID if b * choice.g >= n_regions],
+        g=(choice.g,),
+        delta=choice.delta,
+        **others,
+    )
 
 
 def tune_together(
@@ -182,29 +194,13 @@ def evaluate_model(
     (True, 0.2)
     """
     loss_s, loss_u = evidence.loss_s, evidence.loss_u
-    settings = OsynSettings(
-        g=choice.g,
-        b=choice.b,
-        delta1=choice.delta1,
-        delta2=choice.delta2,
-        C_h=_loss_bound(evidence, choice),
-        a_hat="paper",
-    )
+    settings = choice.bound(C_h=_loss_bound(evidence, choice), a_hat="paper")
     # each form draws from a stream of the same key, so that they differ by the form alone
     plain = algorithm_1(evidence, settings, np.random.default_rng(key))
     # Algorithm 1's own bound of the regions' mean losses, for the closed forms too
     settings = replace(settings, a_hat=plain.a_hat)
     closed = osyn_closed(loss_s, evidence.masses, settings, np.random.default_rng(key))
-    sweep = sweep_settings(
-        evidence.masses.masses,
-        loss_s,
-        np.random.default_rng(key),
-        feasible_widths(choice.g, len(loss_s)),
-        g=(choice.g,),
-        delta=choice.delta,
-        C_h=settings.C_h,
-        a_hat=plain.a_hat,
-    )
+    sweep = sweep_bounds(evidence, choice, key, C_h=settings.C_h, a_hat=plain.a_hat)
     tuned = nearest_below(sweep, evidence.oracle)
     bootstrap_rng = np.random.default_rng([key, 1])
     row = {

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from sklearn import discriminant_analysis as da
 from sklearn import (
     ensemble,
@@ -32,14 +32,15 @@ from sklearn import (
 )
 
 from amlb_ext.core.config import SynthesizerConfig
-from amlb_ext.core.errors import ConfigError, suggest_nearest
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
+from amlb_ext.estimate.osyn.bound import OsynSettings
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.stats.bounded_loss import LOSSES
 from amlb_ext.synthesizers import make_synthesizer
-from benchmarks.studies.engine import Settings
+from benchmarks.studies.engine import Settings, known_names
 
 #: Models of Table 3; of Table 2; of Table 7, by the paper's abbreviations.
 CLASSIFIERS = ("kNN", "SVM", "DT", "ANN", "RF", "LR", "GB", "LDA")
@@ -47,11 +48,6 @@ SIMULATED = ("kNN", "SVM", "DT", "ANN", "RF", "LR", "NB", "QDA")
 REGRESSORS = ("Ridge", "SVR", "DTR", "RFR", "GBR", "KNR", "ANN")
 #: Shifts of the generator (Table 1).
 SHIFTS = ("0", "-0.25", "-0.5", "-0.75", "-1", "-1.125", "-1.25", "-1.5", "-1.75", "-2")
-
-
-def _read_names(value: Any) -> Any:
-    """Return names of text with commas, as a command line has them."""
-    return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 class Choice(Settings):
@@ -120,7 +116,9 @@ class Choice(Settings):
     data_rows: int = Field(0, ge=0)
     train: int = Field(5_000, ge=1)
     oracle: int = Field(20_000, ge=1)
-    models: Annotated[tuple[str, ...], BeforeValidator(_read_names)] = ()
+    models: Annotated[
+        tuple[str, ...], known_names("model", (*CLASSIFIERS, *SIMULATED, *REGRESSORS))
+    ] = ()
 
     @field_validator("generator")
     @classmethod
@@ -128,17 +126,6 @@ class Choice(Settings):
         # raises where there is no such synthesizer, before any data are read
         make_synthesizer(SynthesizerConfig(name=generator))
         return generator
-
-    @field_validator("models")
-    @classmethod
-    def _check_models(cls, models: tuple[str, ...]) -> tuple[str, ...]:
-        known = {*CLASSIFIERS, *SIMULATED, *REGRESSORS}
-        for name in models:
-            if name not in known:
-                raise ConfigError(
-                    f"unknown model {name!r}", suggest_nearest(name, known)
-                )
-        return models
 
     @model_validator(mode="after")
     def _check_delta(self) -> Choice:
@@ -152,18 +139,10 @@ class Choice(Settings):
         """What every lower limit may fail with: delta1 + delta2."""
         return self.delta1 + self.delta2
 
-
-def models_of(models: tuple[str, ...], choice: Choice) -> tuple[str, ...]:
-    """Return the models asked for among those of a table, in the table's order.
-
-    Examples
-    --------
-    >>> models_of(REGRESSORS, Choice(models="SVM, SVR"))
-    ('SVR',)
-    """
-    if not choice.models:
-        return models
-    return tuple(name for name in models if name in choice.models)
+    def bound(self, **others: Any) -> OsynSettings:
+        """Return the settings of the bound "a priori", some of them changed."""
+        own = {"g": self.g, "b": self.b, "delta1": self.delta1, "delta2": self.delta2}
+        return OsynSettings(**{**own, **others})
 
 
 #: NOTE[DIFF]: "Linear SVM"; on columns of raw numbers a linear one does not converge, so the

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed, osyn_selected
+from amlb_ext.estimate.osyn.bound import osyn_closed, osyn_selected
 from amlb_ext.estimate.osyn.regions import Regions, RegionTally
 from benchmarks.studies.osyn.arms import bootstrap_limit
 from benchmarks.studies.osyn.case import SEED, Case, Choice
@@ -28,42 +28,29 @@ def sized_row(size: int) -> str:
     return f"SVM, K = {size}"
 
 
-def form_part(form: str, part: str) -> str:
-    """Return the arm of one part of a form of OSYN.
-
-    Examples
-    --------
-    >>> form_part("closed", "predict")
-    'closed: predict'
-    """
-    return f"{form}: {part}"
-
-
 class Clock:
     """Processor seconds by part.
 
     Examples
     --------
     >>> clock = Clock()
-    >>> clock.timed("predict", abs)(-1), list(clock.seconds)
-    (1, ['predict'])
+    >>> with clock.part("predict"):
+    ...     _ = sum(range(10))
+    >>> list(clock.seconds)
+    ['predict']
     """
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
-    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function whose calls count as a part."""
-
-        def call(*args: Any) -> Any:
-            began = time.process_time()
-            try:
-                return function(*args)
-            finally:
-                spent = time.process_time() - began
-                self.seconds[part] = self.seconds.get(part, 0.0) + spent
-
-        return call
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Count what the block takes as a part."""
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.process_time() - began
 
     @property
     def total(self) -> float:
@@ -114,47 +101,45 @@ class _Cost:
 
     def minutes(self, name: str) -> dict[str, float]:
         """Return the minutes of both forms and the baselines for a model."""
-        case, choice, masses = self.case, self.choice, self.masses
-        settings = OsynSettings(choice.g, choice.b, choice.delta1, choice.delta2)
+        case, choice = self.case, self.choice
         model = case.fit_model(name)
-        closed_clock, search_clock, baselines = Clock(), Clock(), Clock()
+        clocks = {"closed": Clock(), "iterative": Clock()}
+        closed, search = clocks.values()
         wall_began = time.monotonic()
         X = case.model_inputs(case.Z[self.labelled])
-        losses_of = closed_clock.timed("predict", case.model_losses)
-        loss_s = losses_of(model, X, case.y[self.labelled])
-        closed_clock.timed("select", osyn_closed)(loss_s, masses, settings)
+        with closed.part("predict"):
+            loss_s = case.model_losses(model, X, case.y[self.labelled])
+        with closed.part("select"):
+            osyn_closed(loss_s, self.masses, choice.bound())
 
-        losses_of = search_clock.timed("predict", case.model_losses)
-        n_rows = choice.iterations * choice.batch
-        placed = self._place_rows(n_rows, "search", search_clock)
-        rows = ((region, losses_of(model, X, y)) for region, X, y in placed)
+        def losses() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            n_rows = choice.iterations * choice.batch
+            for region, X, y in self._place_rows(n_rows, "search", search):
+                with search.part("predict"):
+                    loss = case.model_losses(model, X, y)
+                yield region, loss
+
         search_began = time.process_time()
-        osyn_selected(rows, loss_s, masses, replace(settings, a_hat="paper"))
+        osyn_selected(losses(), loss_s, self.masses, choice.bound(a_hat="paper"))
         # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
         search_seconds = time.process_time() - search_began
-        search_clock.seconds["select"] = search_seconds - search_clock.total
+        search.seconds["select"] = search_seconds - search.total
         wall_seconds = time.monotonic() - wall_began
 
-        def predict_generated() -> None:
+        baselines = Clock()
+        rng = np.random.default_rng(derive_seed(SEED, "cost", case.key[-1]))
+        with baselines.part("bootstrap"):
+            bootstrap_limit(loss_s, choice.delta, choice.bootstraps, rng)
+        with baselines.part("synthetic"):
             for Z, y in self.generator.sample_batches(choice.g, "synthetic"):
                 case.model_losses(model, case.model_inputs(Z), y)
-
-        rng = np.random.default_rng(derive_seed(SEED, "cost", case.key[-1]))
-        baselines.timed("bootstrap", bootstrap_limit)(
-            loss_s, choice.delta, choice.bootstraps, rng
-        )
-        baselines.timed("synthetic", predict_generated)()
         # region masses serve both forms
-        clocks = {"closed": closed_clock, "iterative": search_clock}
-        seconds = {
-            form: self.masses_clock.total + clock.total
-            for form, clock in clocks.items()
-        }
+        masses = self.masses_clock
+        seconds = {form: masses.total + clock.total for form, clock in clocks.items()}
         for part in PARTS:
-            shared = self.masses_clock.seconds.get(part, 0.0)
             for form, clock in clocks.items():
                 # a form without a part, as the closed one without encoding, spends nothing on it
-                seconds[form_part(form, part)] = shared + clock.seconds.get(part, 0.0)
+                seconds[f"{form}: {part}"] = masses.seconds[part] + clock.seconds[part]
         seconds |= {**baselines.seconds, CLOCK_ARM: wall_seconds}
         return {arm: value / 60 for arm, value in seconds.items()}
 
@@ -162,16 +147,17 @@ class _Cost:
         self, n: int, stage: str, clock: Clock
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield regions, what the model sees, and targets, batch by batch, each step timed."""
-
-        def encode(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            X = self.case.model_inputs(Z)
-            return X, self.case.region_inputs(Z, X)
-
         batches = self.generator.sample_batches(n, stage)
-        draw = clock.timed("generate", next)
-        assign = clock.timed("assign", self.regions.assign)
         # no for loop: what a generator does between two rows must run under the clock
-        while (batch := draw(batches, None)) is not None:
+        while True:
+            with clock.part("generate"):
+                batch = next(batches, None)
+            if batch is None:
+                return
             Z, y = batch
-            X, M = clock.timed("encode", encode)(Z)
-            yield assign(M), X, y
+            with clock.part("encode"):
+                X = self.case.model_inputs(Z)
+                M = self.case.region_inputs(Z, X)
+            with clock.part("assign"):
+                region = self.regions.assign(M)
+            yield region, X, y

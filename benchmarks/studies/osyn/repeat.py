@@ -7,26 +7,25 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from amlb_ext.core.rng import derive_int_seed, derive_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.bound import OsynSettings
 from amlb_ext.estimate.osyn.regions import Regions, tally_regions
-from amlb_ext.estimate.osyn.run import sweep_settings
 from benchmarks.studies.five_gaussians import (
     COVARIANCES,
     MEANS,
-    ROOTS,
     SHARES,
     draw_class_rows,
     draw_rows,
+    log_densities,
 )
 from benchmarks.studies.osyn.arms import (
     Evidence,
     algorithm_1,
     evaluate_model,
-    feasible_widths,
     nearest_below,
+    sweep_bounds,
     tune_together,
 )
 from benchmarks.studies.osyn.case import (
@@ -45,20 +44,6 @@ from benchmarks.studies.osyn.case import (
 STEP, REACH = 0.25, 8.0
 
 
-def input_density(X: np.ndarray, shift: float = 0.0) -> np.ndarray:
-    """Return P_x^a of rows, ``(n,)``."""
-    density = np.zeros(len(X))
-    for share, mean, root in zip(SHARES, MEANS, ROOTS, strict=True):
-        centred = X - mean - [shift, 0]
-        # root⁻¹ (x - μ): the class is a standard normal in these coordinates
-        white = np.linalg.solve(root, centred.T)  # (2, n)
-        squared_distance = (white**2).sum(axis=0)
-        # 2π √det Σ, the determinant of a triangular root being the product of its diagonal
-        normaliser = 2 * np.pi * root[0, 0] * root[1, 1]
-        density += share * np.exp(-0.5 * squared_distance) / normaliser
-    return density
-
-
 @lru_cache(maxsize=32)
 def kl_divergence(shift: float) -> float:
     """Return KL(P_x^a, P_x), summed on a grid.
@@ -72,15 +57,9 @@ def kl_divergence(shift: float) -> float:
     [0.0, 0.042, 0.558]
     """
     grid = _integration_grid(shift)
-    shifted = input_density(grid, shift)
-    plain = input_density(grid)
-    # far out both are 0 in floating point, and 0 log 0 counts nothing
-    is_positive = (shifted > 0) & (plain > 0)
-    shifted = shifted[is_positive]
-    plain = plain[is_positive]
-    log_ratio = np.log(shifted / plain)
+    shifted, plain = (logsumexp(log_densities(grid, a), axis=1) for a in (shift, 0.0))
     # each point of the grid stands for a cell of STEP by STEP
-    return float((shifted * log_ratio).sum() * STEP**2)
+    return float((np.exp(shifted) * (shifted - plain)).sum() * STEP**2)
 
 
 def _integration_grid(shift: float) -> np.ndarray:
@@ -90,9 +69,7 @@ def _integration_grid(shift: float) -> np.ndarray:
     reach = REACH * np.sqrt(variances)
     low = MEANS.min(axis=0) - reach
     high = MEANS.max(axis=0) + reach
-    axes = []
-    for j in (0, 1):
-        axes.append(np.arange(low[j] - abs(shift), high[j] + abs(shift), STEP))
+    axes = [np.arange(low[j] - abs(shift), high[j] + abs(shift), STEP) for j in (0, 1)]
     return np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
 
 
@@ -192,21 +169,15 @@ def repeat_table_1(
             )[name]
             key = derive_seed(SEED, "osyn", "table-1", repetition, shift)
             if "tuned" not in widths:
-                widths["tuned"] = _tuned_width(evidence, choice, key)
+                sweep = sweep_bounds(evidence, choice, key, delta2=[choice.delta2])
+                widths["tuned"] = float(nearest_below(sweep, evidence.oracle)["b"])
             row = {
                 "kl": kl_divergence(float(shift)),
                 "oracle": evidence.oracle,
                 "b": widths["tuned"],
             }
             for arm, width in widths.items():
-                settings = OsynSettings(
-                    g=choice.g,
-                    b=width,
-                    delta1=choice.delta1,
-                    delta2=choice.delta2,
-                    C_h=1.0,
-                    a_hat="paper",
-                )
+                settings = choice.bound(b=width, a_hat="paper")
                 # the same stream for each arm: they differ by b alone
                 rng = np.random.default_rng(key)
                 row[arm] = algorithm_1(evidence, settings, rng).bound
@@ -266,20 +237,6 @@ def gather_evidence(
         )
         for name in models
     }
-
-
-def _tuned_width(evidence: Evidence, choice: Choice, key: int) -> float:
-    """Return the b that gives the bound nearest to the oracle's loss from below."""
-    sweep = sweep_settings(
-        evidence.masses.masses,
-        evidence.loss_s,
-        np.random.default_rng(key),
-        feasible_widths(choice.g, len(evidence.loss_s)),
-        [choice.delta2],
-        g=(choice.g,),
-        delta=choice.delta,
-    )
-    return float(nearest_below(sweep, evidence.oracle)["b"])
 
 
 def repeat_table_2(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ import pandas as pd
 from amlb_ext.core.display import format_decimals
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.task import Task
-from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
+from benchmarks.studies.engine import Rows, Study, asked_of, flat_rows, grid
 from benchmarks.studies.files import load_uci
 from benchmarks.studies.osyn.case import (
     CLASSIFIERS,
     REGRESSORS,
     SIMULATED,
     Choice,
-    models_of,
 )
 from benchmarks.studies.osyn.cost import measure_cost, sized_row
 from benchmarks.studies.osyn.repeat import (
@@ -55,6 +54,8 @@ PRINTED = {
     "high": "",
     "kl": "kl",
 }
+#: Mean, deviation and gap.
+NOT_PRINTED = (math.nan, math.nan, math.nan)
 LIMITS = ("a_priori", "reading", "closed", "tuned_set", "tuned", "bootstrap", "limit")
 LEGEND = """oracle: the true loss. a_priori: OSYN by settings fixed before; closed: the same
 with every region filled; reading: b found by comparing with the printed bounds;
@@ -70,14 +71,6 @@ PRINTED_MINUTES = {
     "bootstrap": "bootstrap",
     "synthetic": "synthetic",
 }
-
-
-def _cells(
-    data: Mapping[str, tuple[str, ...]], choice: Choice, _: Path | None
-) -> Iterator[Labels]:
-    """Return a cell for each repetition on a data set of which a model is asked for."""
-    names = [name for name, models in data.items() if models_of(models, choice)]
-    return grid(data=names, draw="draws")(choice)
 
 
 def _load(name: str, choice: Choice, folder: Path | None) -> Task | None:
@@ -98,7 +91,7 @@ def _repeat(
     data: str,
     draw: int,
 ) -> Rows:
-    arms = compute(task, models_of(models[data], choice), choice, draw)
+    arms = compute(task, asked_of(models[data], choice.models), choice, draw)
     return list(flat_rows(arms, "row", "arm"))
 
 
@@ -124,7 +117,8 @@ def compare_cells(rows: pd.DataFrame, printed: Mapping[str, Any]) -> pd.DataFram
             if arm not in wide:
                 continue
             values = wide[arm]
-            paper, paper_std, paper_gap = _printed_numbers(printed_row, PRINTED[arm])
+            numbers = printed_row.get(PRINTED[arm], NOT_PRINTED)
+            paper, paper_std, paper_gap = numbers
             gap = math.nan
             if arm not in ("oracle", "kl"):  # neither is an estimate
                 gap = float((wide["oracle"] - values).mean())
@@ -152,21 +146,6 @@ def _share_held(wide: pd.DataFrame, arm: str) -> float:
     if arm == "low":
         return float(known["oracle"].between(known["low"], known["high"]).mean())
     return math.nan
-
-
-def _printed_numbers(row: Mapping[str, Any], key: str) -> tuple[float, float, float]:
-    """Return the printed mean, std and gap; NaN for what is not printed."""
-    entry = row.get(key)
-    if entry is None:
-        return math.nan, math.nan, math.nan
-    if isinstance(entry, int | float):  # a true loss has no deviation in the paper
-        return float(entry), math.nan, math.nan
-    if "gap" in row:  # Table 1: mean and std, and the gap beside them
-        return entry[0], entry[1], row["gap"][0]
-    if len(entry) == 2:  # the bootstrap has no std
-        return entry[0], math.nan, entry[1]
-    mean, deviation, gap = entry
-    return mean, deviation, gap
 
 
 def _summarize_estimates(
@@ -254,7 +233,13 @@ def _study(
         title=f"OSYN, {title}",
         group="osyn",
         settings=Choice(draws=draws),
-        cells=partial(_cells, data),
+        # of which a model is asked for
+        cells=grid(
+            data=lambda choice: [
+                name for name, own in data.items() if asked_of(own, choice.models)
+            ],
+            draw="draws",
+        ),
         load=_load,
         compute=partial(_repeat, data, compute),
         summarize=summarize,

@@ -15,7 +15,7 @@ from amlb_ext.core.files import write_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.task import Task
 from amlb_ext.pipeline import Request, generate_suite
-from benchmarks.studies.engine import Labels, Rows, Study, grid
+from benchmarks.studies.engine import Labels, Rows, Study, asked_of
 from benchmarks.studies.page import Part, Table
 from benchmarks.studies.paper import settings
 from benchmarks.studies.paper.data import PaperSettings
@@ -50,9 +50,9 @@ class CertificateSettings(PaperSettings):
 
 def _cells(chosen: CertificateSettings, _: Path | None) -> Iterator[Labels]:
     for table in chosen.tables:
-        for data, rows in TABLES[table].items():
-            if not chosen.data or data in chosen.data:
-                yield from grid(table=(table,), data=(data,), row=rows)(chosen)
+        for data in asked_of(TABLES[table], chosen.data):
+            for row in TABLES[table][data]:
+                yield {"table": table, "data": data, "row": row}
 
 
 def certify_row(
@@ -108,10 +108,7 @@ STUDIES = (
             "tables": ("table-a1",),
             "data": ("toy_10",),
             "most_rows": 300,
-            "config": {
-                "synthesizer": {"epochs": 1, "times": 1},
-                "search": {"copies": 1, "operators": {"generations": 2}},
-            },
+            "config": settings.QUICK,
         },
         files=True,
     ),

@@ -69,15 +69,17 @@ def thin_points(
     points: ScoredRows, places: np.ndarray | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield points of a part as rows: its first two columns or its places in a map."""
-    xy = points.Z if places is None else places
-    kept = _spread_positions(len(points.y), MOST if places is None else len(places))
-    for position, row in enumerate(kept):
-        x = xy[row] if places is None else xy[position]
+    most = MOST if places is None else len(places)
+    for position, row in enumerate(_spread_positions(len(points.y), most)):
+        x = points.Z[row] if places is None else places[position]
         f, g = points.f[row], points.g[row]
-        values = {"x1": x[0], "x2": x[1] if len(x) > 1 else 0.0, "y": points.y[row]}
-        values |= {"f": f if f.ndim == 0 else f[1], "g": g if g.ndim == 0 else g[1]}
-        for name, value in values.items():
-            yield {"point": position, "figure": name, "value": float(value)}
+        yield {
+            "x1": float(x[0]),
+            "x2": float(x[1]) if len(x) > 1 else 0.0,
+            "f": float(f if f.ndim == 0 else f[1]),
+            "g": float(g if g.ndim == 0 else g[1]),
+            "value": float(points.y[row]),
+        }
 
 
 def map_parts(parts: Mapping[str, ScoredRows], family: str) -> dict[str, np.ndarray]:
@@ -103,10 +105,9 @@ def draw_parts(
     for data, of_data in first.groupby("data", sort=False):
         by_row: dict[str, Parts] = {}
         for (row, part), points in of_data.groupby(["row", "part"], sort=False):
-            wide = points.pivot_table(
-                index="point", columns="figure", values="value", sort=False
-            )
-            by_row.setdefault(str(row), {})[str(part)] = wide
+            numbers = points[["x1", "x2", "f", "g"]].apply(pd.to_numeric)
+            shown = numbers.assign(y=points["value"])
+            by_row.setdefault(str(row), {})[str(part)] = shown
         pictures.append(
             Picture(
                 file=f"{data}.svg",

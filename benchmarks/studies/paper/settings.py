@@ -13,6 +13,11 @@ from benchmarks.studies.paper.data import DATA, PaperSettings
 #: Levels of Table 1, standard deviations of the perturbation (section 5.4).
 LEVELS = (0.005, 0.02, 0.05, 0.1)
 
+#: Of a case that takes seconds.
+QUICK: Layer = {
+    "synthesizer": {"epochs": 1, "times": 1},
+    "search": {"copies": 1, "operators": {"generations": 2}},
+}
 _ONE_STEP: Layer = {"generations": 1}
 
 #: Table 2 by data set and threshold: the differences from ``literal``. The "number of steps in GA"

@@ -14,7 +14,7 @@ import pandas as pd
 from amlb_ext.core.config import Layer, SplitConfig
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import split_task
-from benchmarks.studies.engine import Labels, Rows, Study, flat_rows, grid
+from benchmarks.studies.engine import Rows, Study, asked_of, flat_rows, grid
 from benchmarks.studies.page import (
     Part,
     Table,
@@ -70,14 +70,6 @@ class PaperTable:
 def load_task(name: str, chosen: PaperSettings, folder: Path | None) -> Task:
     """Return a data set, by its name here."""
     return DATA[name].load(folder, chosen).renamed(name)
-
-
-def _cells(
-    table: PaperTable, chosen: PaperSettings, _: Path | None
-) -> Iterator[Labels]:
-    """Return a cell for each data set and split."""
-    names = [name for name in table.rows if not chosen.data or name in chosen.data]
-    return grid(data=names, draw="draws")(chosen)
 
 
 def _run_rows(
@@ -198,24 +190,20 @@ def _study(name: str, title: str, **made_of: Any) -> Study:
     table = PaperTable(name=name, **made_of)
     is_figure = bool(table.draw)
     summarize = figures.draw_parts if is_figure else summarize_table
-    quick = {
-        "synthesizer": {"epochs": 1, "times": 1},
-        "search": {"copies": 1, "operators": {"generations": 2}},
-    }
     return Study(
         name=name,
         title=title,
         group="paper",
         # a figure shows one split
         settings=PaperSettings(draws=1 if is_figure else 31),
-        cells=partial(_cells, table),
+        cells=grid(data=lambda chosen: asked_of(table.rows, chosen.data), draw="draws"),
         load=load_task,
         compute=partial(points_of_split if is_figure else score_split, table),
         summarize=partial(summarize, table),
         small={
             "draws": 1 if is_figure else 2,
             "simulated_rows": 500,
-            "config": quick,
+            "config": settings.QUICK,
         },
         files=True,
     )

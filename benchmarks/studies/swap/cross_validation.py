@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 from scipy.stats import t as student
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, cross_val_predict
 
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.row_losses import row_loss
@@ -68,21 +68,17 @@ def cross_validate(
     own, pool = order[:n], order[n : n + 4000]
     n_classes = population.n_classes
 
-    def losses(kind: str, fitted: np.ndarray, asked: np.ndarray) -> np.ndarray:
-        model = make_model(kind, population.X, n_classes > 0, 0)
-        model.fit(population.X.iloc[fitted], population.y[fitted])
-        f = predict_all(model, population.X.iloc[asked], n_classes)
-        return row_loss(population.y[asked], f)
-
+    X, y = population.X, population.y
+    asks = "predict_proba" if n_classes else "predict"
     splitter = KFold(settings.folds, shuffle=True, random_state=0)
     out_of_fold: dict[str, np.ndarray] = {}
     whole: dict[str, float] = {}
     for kind in ("linear", "forest", "boosting"):
-        values = np.empty(n)
-        for train, test in splitter.split(own):
-            values[test] = losses(kind, own[train], own[test])
-        out_of_fold[kind] = values
-        whole[kind] = float(losses(kind, own, pool).mean())
+        model = make_model(kind, X, n_classes > 0, 0)
+        f = cross_val_predict(model, X.iloc[own], y[own], cv=splitter, method=asks)
+        out_of_fold[kind] = row_loss(y[own], f)
+        f = predict_all(model.fit(X.iloc[own], y[own]), X.iloc[pool], n_classes)
+        whole[kind] = float(row_loss(y[pool], f).mean())
     records: Rows = []
     for pair, (first, second) in PAIRS.items():
         d = out_of_fold[second] - out_of_fold[first]
@@ -99,7 +95,8 @@ def _summarize(rows: pd.DataFrame, settings: CrossValidationSettings) -> list[Pa
     wide = rows.pivot_table(
         index=["table", "pair", "n", "draw"], columns="measure", values="value"
     ).reset_index()
-    widening = 1 + settings.folds * (1 / settings.folds) / (1 - 1 / settings.folds)
+    # 1 + K n_test / n_train
+    widening = 1 + settings.folds / (settings.folds - 1)
     records = []
     for (table, pair, n), part in wide.groupby(["table", "pair", "n"]):
         theta = part["true"].mean()

@@ -118,14 +118,10 @@ def judge_in_folds(
 
 
 def _summarize(rows: pd.DataFrame, settings: FoldSettings) -> list[Part]:
-    del settings
     counts = rows.pivot_table(
         index="pair", columns="measure", values="value", aggfunc="sum", fill_value=0
     ).astype(int)
-    return [
-        Table(heading="Verdicts", frame=counts.reset_index()),
-        Table(heading="Every cell", file="swap_folds.csv", data=rows),
-    ]
+    return [Table(heading="Verdicts", frame=counts.reset_index())]
 
 
 STUDIES = [

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -33,7 +34,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from amlb_ext.core.errors import ConfigError, DataError, SourceError
+from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.losses import LOSSES, Predicted
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.row_losses import row_loss
@@ -50,6 +51,7 @@ from amlb_ext.swap.remedy import find_remedy
 from amlb_ext.swap.segments import Segment, judge_segments, read_segments
 from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
 from benchmarks.studies.engine import Rows, Seeded, Settings, Study, flat_rows, grid
+from benchmarks.studies.files import BIKE_DROPPED, find_data_file
 from benchmarks.studies.page import Part, Table, mean_and_error
 
 PAIRS = (
@@ -60,13 +62,13 @@ PAIRS = (
     "better",
     "planted",
 )
-#: Rows that models are fitted on, and of the pool.
-FITTED, POOL = 3000, 8000
+#: Rows that models are fitted on, at most the labelled ones, and those of the pool.
+FITTED, MOST_LABELLED, POOL = 3000, 1500, 8000
 REFITS = 5
 #: Tables of a folder: file, target, columns that are left out.
 FILES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "bank": ("bank-full.csv", "y", ()),
-    "bike": ("hour.csv", "cnt", ("instant", "dteday", "casual", "registered")),
+    "bike": ("hour.csv", "cnt", BIKE_DROPPED),
     "housing": ("housing.csv", "median_house_value", ()),
     "cpu_act": ("cpu_act.parquet", "", ()),
     "elevators": ("elevators.parquet", "", ()),
@@ -128,10 +130,7 @@ def make_population(name: str, _: Settings, folder: Path | None) -> Population:
         codes = np.digitize(y, np.quantile(y, [0.4, 0.8]))
         return Population(X=X, y=codes, n_classes=3)
     file, target, dropped = FILES[name]
-    found = sorted(folder.rglob(file)) if folder else []
-    if not found:
-        raise SourceError(f"{name} needs a file, {file}", "give its folder as --data")
-    return read_file(found[0], target, dropped)
+    return read_file(find_data_file(folder, name, [file]), target, dropped)
 
 
 def read_file(
@@ -158,30 +157,32 @@ def read_file(
     return Population(X=X, y=codes, n_classes=len(classes))
 
 
+#: Kind → classifier and regressor.
+MODELS: dict[str, tuple[Any, Any]] = {
+    "linear": (LogisticRegression(max_iter=300), Ridge()),
+    "forest": (
+        RandomForestClassifier(50, min_samples_leaf=2),
+        RandomForestRegressor(50, min_samples_leaf=2),
+    ),
+    "boosting": (
+        HistGradientBoostingClassifier(max_iter=80),
+        HistGradientBoostingRegressor(),
+    ),
+}
+
+
 def make_model(kind: str, X: pd.DataFrame, is_classification: bool, seed: int) -> Any:
-    """Return an unfitted model: ``linear``, ``forest`` or ``boosting``."""
+    """Return an unfitted model of a kind, a key of :data:`MODELS`."""
     texts = [c for c in X if not pd.api.types.is_numeric_dtype(X[c])]
     numbers = [c for c in X if c not in texts]
     coded = make_column_transformer(
         (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), texts),
         (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
     )
-    models: dict[str, Callable[[], Any]] = {
-        "linear": lambda: (
-            LogisticRegression(max_iter=300) if is_classification else Ridge()
-        ),
-        "forest": lambda: (
-            RandomForestClassifier(50, min_samples_leaf=2, random_state=seed)
-            if is_classification
-            else RandomForestRegressor(50, min_samples_leaf=2, random_state=seed)
-        ),
-        "boosting": lambda: (
-            HistGradientBoostingClassifier(max_iter=80, random_state=seed)
-            if is_classification
-            else HistGradientBoostingRegressor(random_state=seed)
-        ),
-    }
-    return make_pipeline(coded, models[kind]())
+    classifier, regressor = MODELS[kind]
+    model = clone(classifier if is_classification else regressor)
+    # a linear one draws nothing
+    return make_pipeline(coded, model.set_params(random_state=seed))
 
 
 def predict_all(model: Any, X: pd.DataFrame, n_classes: int) -> np.ndarray:
@@ -216,7 +217,7 @@ class Predictions:
     @property
     def pool(self) -> np.ndarray:
         """Positions of the rows on which the truth is measured."""
-        return np.arange(1500, len(self.y))
+        return np.arange(MOST_LABELLED, len(self.y))
 
     @cached_property
     def cap(self) -> ErrorCap:
@@ -260,7 +261,8 @@ def predict_pairs(
     """Yield each pair with F's predictions and G's, fitted on one division of a table."""
     rng = random_stream(seed, "swap study", "division")
     order = rng.permutation(len(population.y))
-    fitted, rest = order[:FITTED], order[FITTED : FITTED + POOL + 1500]
+    fitted = order[:FITTED]
+    rest = order[FITTED : FITTED + MOST_LABELLED + POOL]
     X, y = population.X.iloc[fitted], population.y[fitted]
     X_rest, y_rest = population.X.iloc[rest].reset_index(drop=True), population.y[rest]
     is_class = population.n_classes > 0
@@ -479,27 +481,20 @@ def _remedy(
 
 
 def _summarize(rows: pd.DataFrame, settings: SwapSettings) -> list[Part]:
-    del settings
-    n_cells = rows.groupby(["pair", "n"])[["table", "draw"]].apply(
-        lambda part: len(part.drop_duplicates())
-    )
     parts: list[Part] = []
-    for n, part in rows.groupby("n"):
-        table: dict[str, dict[str, str]] = {}
-        for (measure, pair), cell in part.groupby(["measure", "pair"], sort=False):
-            is_count = str(measure).startswith(("verdict ", "remedy is "))
-            if is_count:
-                text = f"{len(cell)} of {n_cells[(pair, n)]}"
-            else:
-                values = cell["value"].replace(np.inf, np.nan)
-                text = mean_and_error(values)
-            table.setdefault(measure, {})[pair] = text
-        frame = pd.DataFrame.from_dict(table, orient="index").rename_axis("measure")
-        frame = frame.reindex(columns=[p for p in PAIRS if p in frame]).fillna("")
-        parts.append(Table(heading=f"{n} labelled rows", frame=frame.reset_index()))
-    parts.append(
-        Table(heading="Every cell", file="swap.csv", data=rows, note="All digits.")
-    )
+    for n, of_size in rows.groupby("n"):
+        n_cells = of_size.groupby("pair").apply(
+            lambda pair: len(pair[["table", "draw"]].drop_duplicates())
+        )
+        texts: dict[str, dict[str, str]] = {}
+        for (measure, pair), cell in of_size.groupby(["measure", "pair"], sort=False):
+            text = mean_and_error(cell["value"].replace(np.inf, np.nan))
+            if str(measure).startswith(("verdict ", "remedy is ")):
+                text = f"{len(cell)} of {n_cells[pair]}"
+            texts.setdefault(pair, {})[measure] = text
+        frame = pd.DataFrame({pair: texts[pair] for pair in PAIRS if pair in texts})
+        shown = frame.fillna("").rename_axis("measure").reset_index()
+        parts.append(Table(heading=f"{n} labelled rows", frame=shown))
     return parts
 
 

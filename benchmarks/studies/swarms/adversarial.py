@@ -16,8 +16,6 @@ c : (4,) coefficients of a mixture of takers, sum 1
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -29,6 +27,7 @@ from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.synthesizers.swarm.objectives import best_labels
 from amlb_ext.synthesizers.swarm.particles import PaperSwarm, SwarmSettings
+from amlb_ext.synthesizers.swarm.space import FlatWeights
 from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import SwarmChoice
 from benchmarks.studies.swarms.prepare import PreparedDraw, prepare_draw
@@ -54,26 +53,6 @@ ARMS = {
     "real_teacher": "control: real rows, the teacher's labels",
     "real_true": "control: the same real rows, true labels",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Takers:
-    """Networks tuned from one base, and their mixtures.
-
-    Attributes
-    ----------
-    base : MLPClassifier
-    weights : ndarray of shape (4, W)
-        Of the tuned networks.
-    """
-
-    base: MLPClassifier
-    weights: np.ndarray
-
-    def predict(self, c: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-        """Return the class codes that a mixture predicts, ``(n,)``."""
-        model = _with_weights(self.base, c @ self.weights)
-        return np.asarray(model.predict(inputs))
 
 
 def draw_adversarial(
@@ -114,10 +93,13 @@ class _Study:
             LAYERS, random_state=derive_int_seed(self.seed, *self.key, "base")
         )
         codes = np.arange(prepared.arena.scale.n_classes)
-        base = _tune(base, self.inputs(Z), y, seed=0, rounds=BASE_ROUNDS, classes=codes)
+        self.base = _tune(
+            base, self.inputs(Z), y, seed=0, rounds=BASE_ROUNDS, classes=codes
+        )
+        self.flat = FlatWeights(_weights_of(self.base))
         self.dev = prepared.rows_of("generator")
         self.unlabelled = prepared.rows_of("auditor")
-        self.takers = self._tune_takers(base)
+        self.takers = self._tune_takers()
         self.pool = self.inputs(prepared.court.Z)
         self.pool_y = prepared.court.y
 
@@ -128,16 +110,25 @@ class _Study:
     def stream(self, *stage: str | int) -> np.random.Generator:
         return random_stream(self.seed, *self.key, *stage)
 
-    def _tune_takers(self, base: MLPClassifier) -> Takers:
+    def _tune_takers(self) -> np.ndarray:
+        """Return the weights of networks that are tuned on clusters of the dev set, ``(4, W)``."""
         inputs, y = self.inputs(self.dev[0]), self.dev[1]
         seed = derive_int_seed(self.seed, *self.key, "clusters")
         clusters = KMeans(TAKERS, n_init=3, random_state=seed).fit_predict(inputs)
         weights = []
         for number in range(TAKERS):
             rows = clusters == number
-            tuned = _tune(base, inputs[rows], y[rows], seed=number)
-            weights.append(_weights_of(tuned))
-        return Takers(base=base, weights=np.array(weights))
+            tuned = _tune(self.base, inputs[rows], y[rows], seed=number)
+            weights.append(self.flat.join(_weights_of(tuned)))
+        return np.array(weights)
+
+    def answer(self, c: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Return the class codes that a mixture of takers predicts, ``(n,)``."""
+        model = deepcopy(self.base)
+        arrays = list(self.flat.split(c @ self.takers).values())
+        n_layers = len(model.coefs_)
+        model.coefs_, model.intercepts_ = arrays[:n_layers], arrays[n_layers:]
+        return np.asarray(model.predict(inputs))
 
     def accuracy(self, predicted: np.ndarray) -> float:
         return float((predicted == self.pool_y).mean())
@@ -145,7 +136,7 @@ class _Study:
     def tuned_accuracy(self, Z: np.ndarray, y: np.ndarray) -> float:
         """Return the accuracy of the base, tuned on rows."""
         seed = derive_int_seed(self.seed, *self.key, "tuning")
-        model = _tune(self.takers.base, self.inputs(Z), y, seed=seed)
+        model = _tune(self.base, self.inputs(Z), y, seed=seed)
         return self.accuracy(model.predict(self.pool))
 
     def evolve(self, labels: str) -> Rows:
@@ -157,20 +148,20 @@ class _Study:
         y_all = np.concatenate([y for _, y in made])
         drawn = rng.permutation(len(y_all))[:n]
         space = self.arena.space
-        shares = np.full(len(space.initial), max(1, n // len(space.initial)))
-        initial = self._label_rows(space.initial, shares, rng, labels)
-        best = self._label_rows(data.best[None] @ space.initial, [n], rng, labels)
+        each = max(1, n // len(space.initial))
+        initial = self._label_rows(space.initial, each, rng, labels)
+        best = self._label_rows(data.best[None] @ space.initial, n, rng, labels)
         # as many real rows as there are, at most as many as were made
         real_Z, real_y = (part[:n] for part in self.unlabelled)
         taught = best_labels(self.arena.teacher.predict(real_Z))
         corners = np.eye(TAKERS)
-        start = [self.accuracy(self.takers.predict(c, self.pool)) for c in corners]
+        start = [self.accuracy(self.answer(c, self.pool)) for c in corners]
         uniform = np.full(TAKERS, 1 / TAKERS)
         arms = {
-            "base": self.accuracy(self.takers.base.predict(self.pool)),
+            "base": self.accuracy(self.base.predict(self.pool)),
             "best_taker": max(start),
-            "taker_soup": self.accuracy(self.takers.predict(uniform, self.pool)),
-            "adversarial": self.accuracy(self.takers.predict(models.best, self.pool)),
+            "taker_soup": self.accuracy(self.answer(uniform, self.pool)),
+            "adversarial": self.accuracy(self.answer(models.best, self.pool)),
             "dev": self.tuned_accuracy(*self.dev),
             "initial": self.tuned_accuracy(*initial),
             "swarm_rows": self.tuned_accuracy(Z_all[drawn], y_all[drawn]),
@@ -205,9 +196,9 @@ class _Study:
             answers = models.ask()
             values, parts = [], []
             for theta in thetas:
-                Z, y = self._label_rows(theta[None], [n_rows], rng, labels)
+                Z, y = self._label_rows(theta[None], n_rows, rng, labels)
                 inputs = self.inputs(Z)
-                right = [(self.takers.predict(c, inputs) == y).mean() for c in answers]
+                right = [(self.answer(c, inputs) == y).mean() for c in answers]
                 values.append(1 - max(right))
                 parts.append((Z, y))
             data.tell(np.array(values))
@@ -218,28 +209,18 @@ class _Study:
             drawn = rng.integers(len(joint_y), size=int(replaced.sum()))
             window_Z[replaced], window_y[replaced] = joint_Z[drawn], joint_y[drawn]
             inputs = self.inputs(window_Z)
-            scores = [
-                (self.takers.predict(c, inputs) == window_y).mean() for c in answers
-            ]
+            scores = [(self.answer(c, inputs) == window_y).mean() for c in answers]
             models.tell(np.array(scores))
             if _has_settled(data) and _has_settled(models):
                 break
         return data, models, made
 
     def _label_rows(
-        self,
-        thetas: np.ndarray,
-        sizes: Any,
-        rng: np.random.Generator,
-        labels: str,
+        self, thetas: np.ndarray, each: int, rng: np.random.Generator, labels: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows of generators with the generator's labels, or the teacher's."""
-        Z_parts, y_parts = [], []
-        for theta, size in zip(thetas, sizes, strict=True):
-            rows = self.arena.make_rows(theta, int(size), rng)
-            Z_parts.append(rows.X)
-            y_parts.append(rows.y)
-        Z, y = np.concatenate(Z_parts), np.concatenate(y_parts)
+        parts = [self.arena.make_rows(theta, each, rng) for theta in thetas]
+        Z, y = map(np.concatenate, zip(*parts, strict=True))
         if labels == "teacher":
             y = best_labels(self.arena.teacher.predict(Z))
         return Z, y
@@ -272,17 +253,6 @@ def _tune(
     return model
 
 
-def _weights_of(model: MLPClassifier) -> np.ndarray:
+def _weights_of(model: MLPClassifier) -> dict[str, np.ndarray]:
     parts = [*model.coefs_, *model.intercepts_]
-    return np.concatenate([np.ravel(part) for part in parts])
-
-
-def _with_weights(model: MLPClassifier, weights: np.ndarray) -> MLPClassifier:
-    """Return a copy of a network with other weights."""
-    changed = deepcopy(model)
-    start = 0
-    for arrays in (changed.coefs_, changed.intercepts_):
-        for position, array in enumerate(arrays):
-            arrays[position] = weights[start : start + array.size].reshape(array.shape)
-            start += array.size
-    return changed
+    return {str(number): array for number, array in enumerate(parts)}

@@ -11,7 +11,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.synthesizers.swarm.objectives import OBJECTIVES as KINDS
 from amlb_ext.synthesizers.swarm.particles import check_generators
 from amlb_ext.validity.candidates import candidate_zoo
-from benchmarks.studies.engine import Settings
+from benchmarks.studies.engine import Settings, asked_of, known_names
 
 FormName = Literal["literal", "honest"]
 #: By the paper's letter, and with labels of a teacher on supported rows.
@@ -41,12 +41,12 @@ FILES = ("adult", "bank", "bike", "letter", "kin8nm")
 KNOWN = ("five_gaussians", "interaction", "clusters", "friedman", "toy")
 
 
-def _read_words(value: Any) -> Any:
-    """Return words of text with spaces between: mixtures have commas."""
-    return value.split() if isinstance(value, str) else value
-
-
-Words = Annotated[tuple[str, ...], BeforeValidator(_read_words)]
+def _read_objectives(value: Any) -> Any:
+    """Return checked words of text with spaces between: mixtures have commas."""
+    words = value.split() if isinstance(value, str) else value
+    for word in words:
+        parse_objective(word)
+    return words
 
 
 class SwarmChoice(Settings):
@@ -87,9 +87,13 @@ class SwarmChoice(Settings):
     least_rows: int = Field(300, ge=1)
     steps: int = Field(250, ge=1)
     base_steps: int = Field(1000, ge=1)
-    takers: Words = SEEN
-    objectives: Words = ()
-    tables: Words = ()
+    takers: Annotated[
+        tuple[str, ...], known_names("taker", candidate_zoo(Kind.BINARY))
+    ] = SEEN
+    objectives: Annotated[tuple[str, ...], BeforeValidator(_read_objectives)] = ()
+    tables: Annotated[
+        tuple[str, ...], known_names("table", (*EMBEDDED, *FILES, *KNOWN))
+    ] = ()
 
     @property
     def budget(self) -> int:
@@ -101,33 +105,6 @@ class SwarmChoice(Settings):
     def _check_generators(cls, generators: int) -> int:
         check_generators(generators)
         return generators
-
-    @field_validator("objectives")
-    @classmethod
-    def _check_objectives(cls, objectives: tuple[str, ...]) -> tuple[str, ...]:
-        for objective in objectives:
-            parse_objective(objective)
-        return objectives
-
-    @field_validator("takers")
-    @classmethod
-    def _check_takers(cls, takers: tuple[str, ...]) -> tuple[str, ...]:
-        zoo = candidate_zoo(Kind.BINARY)
-        for name in takers:
-            if name not in zoo:
-                raise ConfigError(f"no taker {name!r}", suggest_nearest(name, zoo))
-        return takers
-
-    @field_validator("tables")
-    @classmethod
-    def _check_tables(cls, tables: tuple[str, ...]) -> tuple[str, ...]:
-        known = dict.fromkeys([*EMBEDDED, *FILES, *KNOWN])
-        for name in tables:
-            if name not in known:
-                raise ConfigError(
-                    f"unknown table {name!r}", suggest_nearest(name, known)
-                )
-        return tables
 
 
 def parse_objective(text: str) -> dict[str, float]:
@@ -171,6 +148,4 @@ def tables_of(
     if takes_files:
         # a table that needs no file may be named beside those of the folder
         names = [*FILES, *(name for name in choice.tables if name in EMBEDDED)]
-    if not choice.tables:
-        return names
-    return [name for name in names if name in choice.tables]
+    return asked_of(names, choice.tables)

@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import fill_missing
-from amlb_ext.hardening.oracle import Oracle
+from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.synthesizers.swarm.arena import MadeBatch
 from amlb_ext.synthesizers.swarm.objectives import best_labels, mendable, performance
@@ -84,12 +84,10 @@ def audit_rows(arena: StudyArena, court: Court, made: MadeBatch) -> Numbers:
 
 def share_rejected(auditor: Oracle, Z: np.ndarray, y: np.ndarray) -> float:
     """Return the share of labels that an auditor holds for wrong."""
-    a = auditor.predict(Z)
-    if a.ndim == 2:
-        chance = a[np.arange(len(a)), y.astype(int)]
-        return float((chance < REJECTED_CHANCE).mean())
-    assert auditor.rmse_ is not None
-    return float((np.abs(a - y) > REJECTED_ERRORS * max(auditor.rmse_, 1e-9)).mean())
+    support, _ = check_labels(auditor.predict(Z), y, rmse=auditor.rmse_)
+    # of classes a chance, of numbers minus a distance
+    least = REJECTED_CHANCE if auditor.rmse_ is None else -REJECTED_ERRORS
+    return float((support < least).mean())
 
 
 def _density_ratio(arena: StudyArena, court: Court, made: MadeBatch) -> np.ndarray:
@@ -114,13 +112,18 @@ def _density_ratio(arena: StudyArena, court: Court, made: MadeBatch) -> np.ndarr
     return np.clip(odds, 0.0, LARGEST_RATIO)
 
 
-def _real_figures(court: Court, weights: np.ndarray | None) -> Numbers:
+def _difficulty(court: Court, who: str, weights: np.ndarray | None = None) -> float:
+    """Return the loss of the best of a panel on the real rows."""
+    s = np.average(court.real_performance(who), axis=1, weights=weights)
+    return float(1 - s.max())
+
+
+def _real_figures(court: Court, weights: np.ndarray) -> Numbers:
     """Return difficulty of real rows to unseen families, and what an auditor gains there."""
-    s = court.real_performance("unseen")
     [auditor] = court.real_performance("auditor")
-    gain, _ = mendable(s, auditor, weights)
-    difficulty = 1 - np.average(s, axis=1, weights=weights).max()
-    return {"real": float(difficulty), "real gain": finite_or_none(gain)}
+    gain, _ = mendable(court.real_performance("unseen"), auditor, weights)
+    difficulty = _difficulty(court, "unseen", weights)
+    return {"real": difficulty, "real gain": finite_or_none(gain)}
 
 
 def draw_by_regret(arena: StudyArena, n: int) -> MadeBatch:
@@ -155,18 +158,13 @@ def by_x_figures(arena: StudyArena, court: Court) -> Numbers:
     """Return what real rows are worth that are chosen by features alone."""
     chosen = np.zeros(len(court.y))
     chosen[real_rows_by_regret(arena, court)] = 1.0
-    figures: Numbers = {"size": float(chosen.sum()), **_real_figures(court, chosen)}
-    for who in court.panels:
-        s = court.real_performance(who)
-        figures[who] = float(1 - np.average(s, axis=1, weights=chosen).max())
-    return figures
+    worth = {who: _difficulty(court, who, chosen) for who in court.panels}
+    return {"size": float(chosen.sum()), **_real_figures(court, chosen), **worth}
 
 
 def held_out_figures(court: Court) -> Numbers:
     """Return the difficulty of all real test rows, by their labels."""
-    figures: Numbers = {}
-    for who in court.panels:
-        figures[who] = float(1 - court.real_performance(who).mean(axis=1).max())
+    figures: Numbers = {who: _difficulty(court, who) for who in court.panels}
     return {**figures, "real": figures["unseen"]}
 
 
@@ -257,20 +255,19 @@ def _truth_figures(run: FormRun, truth: TrueTeacher, objective: str) -> Figures:
     """Return what the truth says of every method's rows."""
     arena, court = run.for_objective({objective: 1.0}), run.prepared.court
     by_x = real_rows_by_regret(arena, court)
-    rows = {
-        name: run.fixed[name] for name in ("dev", "held_out", "elicitation", "breeder")
+    rows: dict[str, tuple[float | None, MadeBatch]] = {
+        name: (None, run.fixed[name])
+        for name in ("dev", "held_out", "elicitation", "breeder")
     }
-    rows["regret"] = draw_by_regret(arena, run.choice.rows)
-    rows["by_x"] = arena.as_written(court.Z[by_x], court.y[by_x])
-    figures: Figures = {}
-    for method, made in rows.items():
-        figures[method] = {"reported": None, **judge_by_truth(run, truth, made)}
+    rows["regret"] = None, draw_by_regret(arena, run.choice.rows)
+    rows["by_x"] = None, arena.as_written(court.Z[by_x], court.y[by_x])
     for method in SEARCHES:
         found = run.find(method, arena)
-        made = run.fresh_rows(found, method, objective)
-        judged = judge_by_truth(run, truth, made)
-        figures[method] = {"reported": found.reported, **judged}
-    return figures
+        rows[method] = found.reported, run.fresh_rows(found, method, objective)
+    return {
+        method: {"reported": reported, **judge_by_truth(run, truth, made)}
+        for method, (reported, made) in rows.items()
+    }
 
 
 def judge_by_truth(run: FormRun, truth: TrueTeacher, made: MadeBatch) -> Figures:

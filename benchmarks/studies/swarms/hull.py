@@ -148,13 +148,23 @@ PANELS = {
     "supported": "rows with support",
     "excess": "excess by the truth",
 }
-#: What is set side by side: figure of Table 2 → label.
+#: What is set side by side, by form: figure of Table 2 → label. Of excess, what a region of real
+#: rows has is the auditor's gain there.
 STAGES = {
-    "reported": "reported",
-    "fresh": "fresh",
-    "refits": "re-fits",
-    "unseen": "unseen",
-    "real": "real rows",
+    "literal": {
+        "reported": "reported",
+        "fresh": "fresh",
+        "refits": "re-fits",
+        "unseen": "unseen",
+        "real": "real rows",
+    },
+    "honest": {
+        "reported": "reported",
+        "fresh": "fresh",
+        "refits excess": "re-fits",
+        "unseen excess": "unseen",
+        "real gain": "real rows",
+    },
 }
 COLOURS = ("#4a6fa5", "#1b7f5c", "#b3452c", "#7740a8", "#8a6d1a")
 
@@ -208,31 +218,19 @@ def draw_worth(figures: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     axes = figure.subplots(1, 2)
     swarm = figures[figures["method"] == "pso"]
-    places = np.arange(len(STAGES))
-    for axis, form in zip(axes, ("literal", "honest"), strict=True):
+    places = np.arange(5)
+    for axis, form in zip(axes, STAGES, strict=True):
         here = swarm[swarm["form"] == form]
-        # excess: what a region of real rows has of it is the auditor's gain there
-        names = dict(STAGES)
-        if form == "honest":
-            names = {
-                "reported": "reported",
-                "fresh": "fresh",
-                "refits excess": "re-fits",
-                "unseen excess": "unseen",
-                "real gain": "real rows",
-            }
-        for colour, data in zip(COLOURS, dict.fromkeys(here["data"]), strict=False):
-            of_data = here[here["data"] == data]
-            means, errors = [], []
-            for name in names:
-                values = of_data[of_data["figure"] == name]["value"]
-                means.append(values.mean() if len(values) else np.nan)
-                # of one draw there is no error to show
-                errors.append(values.sem() if len(values) > 1 else np.nan)
+        # of one draw there is no error to show
+        groups = here.groupby(["data", "figure"], sort=False)["value"]
+        worth = groups.agg(["mean", "sem"])
+        data_names = dict.fromkeys(here["data"])
+        for colour, data in zip(COLOURS, data_names, strict=False):
+            own = worth.loc[data].reindex(list(STAGES[form]))
             axis.errorbar(
                 places,
-                means,
-                yerr=errors,
+                own["mean"],
+                yerr=own["sem"],
                 color=colour,
                 marker="o",
                 markersize=4,
@@ -241,7 +239,7 @@ def draw_worth(figures: pd.DataFrame) -> Figure:
                 label=data,
             )
         axis.axhline(0, color="grey", linewidth=0.6)
-        axis.set_xticks(places, list(names.values()))
+        axis.set_xticks(places, list(STAGES[form].values()))
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_title(form)
         axis.set_ylabel(

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.special import expit, softmax
-from scipy.stats import multivariate_normal
 
 from amlb_ext.core.config import SourceConfig, SplitConfig
 from amlb_ext.core.rng import random_stream
@@ -29,10 +28,9 @@ from amlb_ext.sources import open_specs
 from benchmarks.studies.files import FILES as UCI_FILES
 from benchmarks.studies.files import find_data_file, keep_rows, load_uci
 from benchmarks.studies.five_gaussians import (
-    COVARIANCES,
-    MEANS,
     SHARES,
     draw_class_rows,
+    log_densities,
 )
 from benchmarks.studies.swarms.choices import SwarmChoice
 
@@ -129,11 +127,7 @@ def _draw_gaussians(n: int, rng: np.random.Generator) -> pd.DataFrame:
 
 def _gaussian_truth(table: pd.DataFrame) -> np.ndarray:
     X = table[["u", "v"]].to_numpy(dtype=float)
-    log_densities = []
-    for share, mean, covariance in zip(SHARES, MEANS, COVARIANCES, strict=True):
-        density = multivariate_normal(mean, covariance).logpdf(X)
-        log_densities.append(np.log(share) + density)
-    return np.asarray(softmax(np.column_stack(log_densities), axis=1))
+    return np.asarray(softmax(log_densities(X), axis=1))
 
 
 def _draw_interaction(n: int, rng: np.random.Generator) -> pd.DataFrame:
@@ -248,9 +242,7 @@ def load_swarm_table(
         return load_uci(name, folder, choice.most_rows)
     spec, target = f"bundled/{name}", None
     if name in PARQUET:
-        # one folder may hold the files of many sets, some of them in a folder "large"
-        places = "large" if folder and (folder / "large").is_dir() else name
-        spec = str(find_data_file(folder, places, [f"{name}.parquet"]))
+        spec = str(find_data_file(folder, name, [f"{name}.parquet"]))
         target = PARQUET[name]
     [ref] = open_specs([spec], SourceConfig(target=target))
     return keep_rows(ref.load().renamed(name), choice.most_rows, "swarm rows")
