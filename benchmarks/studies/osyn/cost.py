@@ -11,7 +11,7 @@ import numpy as np
 
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Task
-from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed, osyn_selected
+from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_closed, osyn_iterative
 from amlb_ext.estimate.osyn.regions import Regions, RegionTally
 from benchmarks.studies.osyn.arms import bootstrap_limit
 from benchmarks.studies.osyn.case import SEED, Case, Choice
@@ -129,7 +129,7 @@ class _Cost:
         placed = self._place_rows(n_rows, "search", search_clock)
         rows = ((region, losses_of(model, X, y)) for region, X, y in placed)
         search_began = time.process_time()
-        osyn_selected(rows, loss_s, masses, replace(settings, a_hat="paper"))
+        osyn_iterative(rows, loss_s, masses, replace(settings, a_hat="paper"))
         # The parts ran inside Algorithm 1, which pulls its rows: what is left is its own.
         search_seconds = time.process_time() - search_began
         search_clock.seconds["select"] = search_seconds - search_clock.total
