@@ -337,7 +337,8 @@ def draw_task_charts(
     full, colours = views["full"], settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
-        weights = comparison.judged.compared.weights if comparison.is_weighted else None
+        compared = comparison.judged.compared
+        weights = compared.weights if report.weighted else None
         models = charts.roc_chart(
             report.name, full, order, colours=colours, weights=weights
         )
