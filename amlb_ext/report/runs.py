@@ -44,7 +44,7 @@ from amlb_ext.report.coders import (
     runs_chart,
     submissions_section,
 )
-from amlb_ext.report.glossary import run_glossary
+from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
@@ -145,7 +145,7 @@ def build_run_report(
         name=folder.name,
         question=question,
         unit=RUN,
-        glossary=run_glossary(has_coders=bool(runs)),
+        glossary=CODER_SECTIONS if runs else RUN_SECTIONS,
         has_baseline=False,
         about={
             "Suite": folder.name,
