@@ -519,7 +519,6 @@ def left_to_gain(
     ('half', 0.5, 0.5)
     """
     n = len(units.loss_f)
-    clusters = np.arange(n) if units.clusters is None else units.clusters
     weights = {"all rows": np.ones(n)}
     if units.weighting.effective_size >= SMALLEST_EFFECTIVE_SIZE:
         weights["region"] = np.asarray(units.weights, dtype=float)
@@ -531,7 +530,7 @@ def left_to_gain(
             losses.to_numpy(dtype=float),
             units.loss_f,
             counted,
-            clusters,
+            units.groups,
             random_stream(0, task, "report", "left to gain", where),
             level,
         )

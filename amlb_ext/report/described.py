@@ -110,14 +110,11 @@ def describe_task(
     judged = comparison.judged
     contrasts = comparison.contrasts
     compared = judged.compared
-    clusters = compared.clusters
-    if clusters is None:
-        clusters = np.arange(len(compared.loss_f))
     slices = search_and_judge(
         units.table,
         columns,
         bad=judged.is_bad,
-        groups=clusters,
+        groups=compared.groups,
         rng=random_stream(seed, task, "report", "slices"),
     )
     slices.table.insert(0, "task", task)
@@ -132,7 +129,7 @@ def describe_task(
             inside=slices.inside,
             losses=comparison.losses[shown],
             loss_f=compared.loss_f,
-            clusters=clusters,
+            clusters=compared.groups,
             level=compared.level,
             cap=compared.cap,
         )
