@@ -346,12 +346,11 @@ def compare_labelled(
     )
     refit_sides, refit_note = again.fits_of_f(baseline)
     notes.append(refit_note)
-    judged = judged.with_refits(_losses_of_fits(refit_sides))
+    compared = replace(judged.compared, refits=_losses_of_fits(refit_sides))
     if folds is not None:
-        judged = replace(
-            judged, compared=replace(judged.compared, widening=folds.widening)
-        )
+        compared = replace(compared, widening=folds.widening)
         notes.append(folds.text)
+    judged = replace(judged, compared=compared)
     fits = None
     if claim == "recipes" and folds is None:
         fits = {model.name: _losses_of_fits(again.fits(model)) for model in others}

@@ -155,7 +155,7 @@ def failures(
         },
         index=rows.task.row_ids,
     )
-    found, _ = _find_slices(rows.task.features, rows.task.columns, judged, seed)
+    found = _find_slices(rows.task.features, rows.task.columns, judged, seed)
     return FailureReport(
         rows=by_row,
         slices=found.table,
@@ -168,14 +168,13 @@ def failures(
 
 def _find_slices(
     features: pd.DataFrame, columns: Sequence[Column], judged: Judged, seed: int
-) -> tuple[JudgedSlices, np.ndarray]:
-    """Return the slices in which F fails, and which units count as one."""
-    # units of a group stay in one half, and count as the group that they are
-    clusters = judged.compared.clusters
-    if clusters is None:
-        clusters = np.arange(len(features))
+) -> JudgedSlices:
+    """Return the slices in which F fails."""
     rng = random_stream(seed, "compare", "slices")
-    return search_and_judge(features, columns, judged.is_bad, clusters, rng), clusters
+    # units of a group stay in one half, and count as the group that they are
+    return search_and_judge(
+        features, columns, judged.is_bad, judged.compared.groups, rng
+    )
 
 
 def compare_on_slices(
@@ -211,7 +210,7 @@ def compare_on_slices(
         ``by`` and ``reason`` as in :func:`amlb_ext.stats.claims.answer_questions`.
     """
     units = judged.compared
-    found, clusters = _find_slices(features, columns, judged, seed)
+    found = _find_slices(features, columns, judged, seed)
     records = []
     for slice_row, inside in zip(
         found.table.to_dict("records"), found.inside, strict=True
@@ -220,7 +219,7 @@ def compare_on_slices(
             loss_g, own_f = losses[name].to_numpy()[inside], units.loss_f[inside]
             capped = weighted_mean_interval(
                 units.cap.apply(loss_g) - units.cap.apply(own_f),
-                clusters=clusters[inside],
+                clusters=units.groups[inside],
                 level=units.level,
             )
             plain = contrast_plainly(loss_g, own_f, cap=units.cap)

@@ -622,7 +622,7 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
     text = _loss_text(change)
     if low * high > 0:
         near, far = sorted((abs(low), abs(high)))
-        return f"{text} ({_bare(near)} to {format_percent(far)})"
+        return f"{text} ({format_percent(near, '')} to {format_percent(far)})"
     return (
         f"{text} ({format_percent(abs(low))} less to {format_percent(abs(high))} more)"
     )
@@ -631,11 +631,6 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
 def _loss_text(change: float) -> str:
     """Return a change in words: ``33 % less loss``."""
     return f"{format_percent(abs(change))} {'less' if change < 0 else 'more'} loss"
-
-
-def _bare(share: float) -> str:
-    """Return a percentage without its sign."""
-    return format_percent(share).removesuffix(" %")
 
 
 def _beside_elsewhere(row: Mapping[str, Any]) -> str:

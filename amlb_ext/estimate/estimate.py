@@ -153,7 +153,7 @@ def estimate(
             "--class-prior train without training rows",
             "add --train FILE, or write the shares: --class-prior yes=.12,no=.88",
         )
-    if _is_balanced(loss):
+    if isinstance(loss, str) and (SCORERS.get(loss) or loss) == "balanced":
         _check_balanced(class_prior, unlabelled, synthesizer or synthetic)
     others = [path for path in (unlabelled, synthetic) if path is not None]
     request = EstimateRequest(
@@ -191,10 +191,6 @@ def estimate(
         answers.with_generated(source, settings, explore)
     name = Path(model).name if isinstance(model, str) else "F"
     return answers.report(name, request.data.name)
-
-
-def _is_balanced(loss: Any) -> bool:
-    return isinstance(loss, str) and (SCORERS.get(loss) or loss) == "balanced"
 
 
 def _check_balanced(class_prior: Any, unlabelled: Any, generated: Any) -> None:

@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -96,13 +95,8 @@ class PartitionBound:
     C_h: float
 
 
-def independent_cells(
-    rows: np.ndarray,
-    m: int,
-    rng: np.random.Generator,
-    method: Literal["kmeans", "voronoi"] = "kmeans",
-) -> Regions:
-    """Return m cells made from generated or unlabelled rows; never pass labelled ones.
+def independent_cells(rows: np.ndarray, m: int, rng: np.random.Generator) -> Regions:
+    """Return m cells of k-means on generated or unlabelled rows; never pass labelled ones.
 
     Parameters
     ----------
@@ -111,8 +105,6 @@ def independent_cells(
     m : int
         Number of cells; few, so that each gets labelled rows.
     rng : Generator
-    method : str
-        ``kmeans``, or ``voronoi``: cells around m rows drawn at random.
 
     Returns
     -------
@@ -121,7 +113,7 @@ def independent_cells(
     Raises
     ------
     ConfigError
-        m is not in 1..N, or the method is unknown.
+        m is not in 1..N.
 
     Examples
     --------
@@ -135,10 +127,6 @@ def independent_cells(
         raise ConfigError(
             f"m = {m} cells from {len(rows)} rows", f"choose m in 1..{len(rows)}"
         )
-    if method == "voronoi":
-        return Regions(rows[rng.choice(len(rows), m, replace=False)])
-    if method != "kmeans":
-        raise ConfigError(f"method = {method!r}", "choose kmeans or voronoi")
     n_rows = max(KMEANS_ROWS, m)
     if len(rows) > n_rows:
         rows = rows[rng.choice(len(rows), n_rows, replace=False)]

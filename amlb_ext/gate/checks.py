@@ -412,15 +412,14 @@ def _segment_checks(
 
 
 def _harm_check(answer: SwapAnswer, data: str, name: str, unit: Unit) -> GateCheck:
-    needed = "a swap without harm"
-    if name not in answer.swaps:
-        finding = f"too few {unit.many} to look for harm, or no claim on them"
-        return _bare_check(data, name, "no claim", finding, needed)
-    swap = answer.swaps[name]
-    outcomes: dict[str, Outcome] = {"harms": "not met", "no verdict": "no claim"}
-    finding = " ".join(swap.sentences()[:2])
-    outcome = outcomes.get(swap.verdict, "met")
-    return _bare_check(data, name, outcome, finding, needed)
+    outcome: Outcome = "no claim"
+    finding = f"too few {unit.many} to look for harm, or no claim on them"
+    if name in answer.swaps:
+        swap = answer.swaps[name]
+        outcomes: dict[str, Outcome] = {"harms": "not met", "no verdict": "no claim"}
+        finding = " ".join(swap.sentences()[:2])
+        outcome = outcomes.get(swap.verdict, "met")
+    return _bare_check(data, name, outcome, finding, "a swap without harm")
 
 
 def _flip_check(

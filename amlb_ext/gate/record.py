@@ -70,8 +70,10 @@ def _file_entry(file: str) -> dict[str, str]:
 
 
 def _signature(content: Mapping[str, Any], key: bytes) -> str:
+    """Return the signature of what a record says, without its seal."""
+    seals = ("signature", "sha256")
     text = json_text(
-        {name: each for name, each in content.items() if name != "signature"}
+        {name: each for name, each in content.items() if name not in seals}
     )
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -96,7 +98,7 @@ def read_record(path: Path, key: bytes = b"") -> dict[str, Any]:
             "write it anew with hardsynth gate ... --record FILE",
         )
     if key and not hmac.compare_digest(
-        str(content.get("signature", "")), _signature(_without_seal(content), key)
+        str(content.get("signature", "")), _signature(content, key)
     ):
         raise SourceError(
             f"{path} was not signed with this key", "check HARDSYNTH_GATE_KEY"
@@ -111,10 +113,6 @@ def read_record(path: Path, key: bytes = b"") -> dict[str, Any]:
                 "restore it, or run the gate anew",
             )
     return content
-
-
-def _without_seal(content: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in content.items() if name != "sha256"}
 
 
 def differences(content: Mapping[str, Any], gate: GateResult) -> list[str]:

@@ -141,7 +141,7 @@ def amlb_rows(results: pd.DataFrame, added: Iterable[ScoredJob]) -> pd.DataFrame
                 if name not in amlb_columns:
                     row[name] = score
         # A part that AMLB ran as a task of its own has its row already.
-        if not own_rows and job.has_score:
+        if not own_rows and any(map(job.is_defined, job.scores)):
             jobs_by_task.setdefault(job.task, []).append(job)
     for task_jobs in jobs_by_task.values():
         metric = _result_metric(amlb, task_jobs)
@@ -221,11 +221,6 @@ class ScoredJob:
     def task(self) -> str:
         """The name of the part as a task, ``credit-g_bad``."""
         return amlb_name(self.source, self.part)
-
-    @property
-    def has_score(self) -> bool:
-        """Whether any metric is defined."""
-        return any(self.is_defined(metric) for metric in self.scores)
 
     def is_defined(self, metric: str) -> bool:
         """Whether a metric has a value on the rows of the job."""

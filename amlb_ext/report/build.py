@@ -15,21 +15,19 @@ from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
-from amlb_ext.core.task import Kind
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
 from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
-from amlb_ext.report.described import TaskSettings, refuse_unknown_segments
+from amlb_ext.report.described import TaskSettings
 from amlb_ext.report.given_predictions import (
     CONSTRAINT,
-    GivenPredictions,
     find_predictions,
     read_given_predictions,
 )
 from amlb_ext.report.glossary import comparison_glossary
-from amlb_ext.report.losses import read_report_loss
+from amlb_ext.report.losses import unfit_loss
 from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
@@ -140,10 +138,19 @@ def build_report(
     """
     check_level(level)
     suite = SuiteFiles.load(directory)
-    _refuse_unfit_loss(suite, loss)
+    unfit = [
+        unfit_loss(
+            loss,
+            labels=task.coding.labels,
+            is_classification=task.kind.is_classification,
+        )
+        for task in suite.tasks.values()
+    ]
+    if unfit and unfit[0] is not None and all(unfit):
+        raise unfit[0]
     of_amlb, all_predictions = find_predictions(results, predictions)
-    given = read_given_predictions(suite, all_predictions)
-    found = _find_jobs(suite, of_amlb, given)
+    given_jobs, given_tables = read_given_predictions(suite, all_predictions)
+    found = _find_jobs(suite, of_amlb, given_jobs)
     coders = read_coder_runs(suite, found.table)
     for run in coders:
         if run.why_unscored:
@@ -177,7 +184,7 @@ def build_report(
             needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
             given={
                 key: table
-                for key, table in given.tables.items()
+                for key, table in given_tables.items()
                 if suite.amlb_task(key[1]).task == task
             },
             settings=settings,
@@ -229,22 +236,6 @@ def build_report(
     return BuiltReport(report=report, results=found.rows, added=added)
 
 
-def _refuse_unfit_loss(suite: SuiteFiles, loss: Any) -> None:
-    """Raise ``ConfigError`` for a loss that fits no task of a suite."""
-    errors = []
-    for task in suite.tasks.values():
-        try:
-            read_report_loss(
-                loss,
-                labels=task.coding.labels,
-                is_classification=task.kind is not Kind.REGRESSION,
-            )
-        except ConfigError as error:
-            errors.append(error)
-    if errors and len(errors) == len(suite.tasks):
-        raise errors[0]
-
-
 def check_level(level: float) -> None:
     """Raise ``ConfigError`` where the coverage of an interval is no number between 0 and 1."""
     if not 0 < level < 1:
@@ -268,21 +259,21 @@ def frameworks_in_order(jobs: pd.DataFrame) -> list[str]:
 
 
 def _find_jobs(
-    suite: SuiteFiles, results: Sequence[str | Path], given: GivenPredictions
+    suite: SuiteFiles, results: Sequence[str | Path], given: pd.DataFrame
 ) -> JobTable:
     """Return the jobs of the results, and those that predictions stand for."""
     if not results:
-        return JobTable(given.jobs, pd.DataFrame())
+        return JobTable(given, pd.DataFrame())
     found = read_jobs(suite, *results)
-    if not len(given.jobs):
+    if not len(given):
         return found
-    taken = sorted(set(given.jobs["framework"]) & set(found.table["framework"]))
+    taken = sorted(set(given["framework"]) & set(found.table["framework"]))
     if taken:
         raise ConfigError(
             f"--predictions {taken[0]}: the results have a framework of that name",
             "write --predictions NAME=FILE with another name",
         )
-    table = pd.concat([found.table, given.jobs], ignore_index=True)
+    table = pd.concat([found.table, given], ignore_index=True)
     return replace(found, table=table)
 
 
@@ -351,7 +342,9 @@ def assemble_report(
     unfit = [built_task.unfit for built_task in built_tasks]
     if unfit and unfit[0] is not None and all(unfit):
         raise ConfigError(unfit[0].message, unfit[0].remedy)
-    refuse_unknown_segments([built_task.lacking for built_task in built_tasks])
+    for text, error in built_tasks[0].lacking.items() if built_tasks else ():
+        if all(text in built_task.lacking for built_task in built_tasks):
+            raise ConfigError(f"{error.message}, in no task of the suite", error.remedy)
     tasks = [built_task.report for built_task in built_tasks]
     names = frameworks_in_order(jobs)
     compared = {name for task in tasks for name in task.contrasts["framework"]}

@@ -411,9 +411,6 @@ def headline_table(
     lines = []
     for framework, own in scores.groupby("framework", sort=False):
         means = own["mean"].dropna().to_numpy(dtype=float)
-        interval = weighted_mean_interval(
-            means, clusters=np.arange(len(means)), level=level
-        )
         # unknown of any, it is unknown of all
         costs = [
             np.nan if run.cost is None else run.cost
@@ -425,20 +422,38 @@ def headline_table(
                 "framework": framework,
                 "kind": kinds[str(framework)],
                 "tasks": len(means),
-                "selected": means.mean() if len(means) else np.nan,
-                "low": max(interval.low, 0.0),
-                "high": min(interval.high, 1.0),
-                "sd": own["mean"].std(),
+                **mean_and_spread(means, level),
                 "max_on_test": own["max_on_test"].mean(),
                 "failed": own["failed"].mean(),
                 "failed_sd": own["failed"].std(),
                 "cost_of_run": np.mean(costs) if costs else np.nan,
             }
         )
-    table = pd.DataFrame(lines).sort_values("selected", ascending=False, kind="stable")
+    table = pd.DataFrame(lines).rename(columns={"mean": "selected"})
+    table = table.sort_values("selected", ascending=False, kind="stable")
     if "coder" not in kinds.values():
         table = table.loc[:, :"sd"]
     return table.reset_index(drop=True)
+
+
+def mean_and_spread(accuracies: np.ndarray, level: float) -> dict[str, float]:
+    """Return ``mean``, ``low`` and ``high`` of its interval, and ``sd``; NaN for what is unknown.
+
+    Parameters
+    ----------
+    accuracies : ndarray of shape (n,)
+        Of independent runs or tasks.
+    level : float
+    """
+    n = len(accuracies)
+    interval = weighted_mean_interval(accuracies, clusters=np.arange(n), level=level)
+    return {
+        "mean": float(accuracies.mean()) if n else np.nan,
+        # no accuracy lies beyond these
+        "low": max(interval.low, 0.0),
+        "high": min(interval.high, 1.0),
+        "sd": float(accuracies.std(ddof=1)) if n > 1 else np.nan,
+    }
 
 
 def submissions_section(

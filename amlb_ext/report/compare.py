@@ -28,7 +28,6 @@ from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
 from amlb_ext.stats.contrasts import (
     SMALLEST_EFFECTIVE_SIZE,
     ComparedUnits,
-    Weighting,
 )
 from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
@@ -59,19 +58,13 @@ class TaskComparison:
     ----------
     contrasts, pairs : DataFrame
     judged : Judged
-        The units, as F was judged on them.
+        The units, as F was judged on them; why nothing is claimed where F fails.
     losses : DataFrame of shape (n, frameworks)
         What was compared, before errors are capped.
     duels : DataFrame
         Every two candidates on all units, see :func:`duels_on_all_units`.
     gains : list of dict
         What is left to gain, see :func:`left_to_gain`.
-    is_weighted : bool
-        Whether comparisons on all rows of the task use P(F fails | x). Each comparison decides for
-        its own rows whether they are used, see the column ``weighted``.
-    weighting : str
-    no_claim : str
-        Why nothing is claimed where F fails; empty where it may be.
     warnings : tuple of str
     """
 
@@ -81,9 +74,6 @@ class TaskComparison:
     losses: pd.DataFrame
     duels: pd.DataFrame
     gains: list[dict[str, Any]]
-    is_weighted: bool
-    weighting: str
-    no_claim: str
     warnings: tuple[str, ...] = ()
 
 
@@ -299,7 +289,6 @@ def compare_units(
     unfit = {*incomplete, *asked.loc[asked["verdict"] == "no claim", "framework"]}
     whole = losses[[name for name in candidates if name not in unfit]]
 
-    whole_task = judged.compared.weighting
     return TaskComparison(
         contrasts=table,
         pairs=pairs,
@@ -309,9 +298,6 @@ def compare_units(
         gains=left_to_gain(
             task, capped.cap.apply(whole), capped, judged.compared.level
         ),
-        is_weighted=whole_task.is_weighted,
-        weighting=_weighting_text(whole_task),
-        no_claim=judged.no_claim,
     )
 
 
@@ -346,15 +332,6 @@ def _with_shares(
         table.loc[index, "from_region"] = region_part
         table.loc[index, "from_elsewhere"] = change.sum() / whole_loss - region_part
     return table
-
-
-def _weighting_text(whole_task: Weighting) -> str:
-    """Return how rows count on the task."""
-    reason = whole_task.reason
-    text = f"{reason[0].upper()}{reason[1:]}."
-    return (
-        text if whole_task.is_weighted else f"{text} Nothing is claimed where F fails."
-    )
 
 
 def reasons_for_no_claim(task: str, certificate: Certificate | None) -> tuple[str, str]:
@@ -542,7 +519,6 @@ def left_to_gain(
     ('half', 0.5, 0.5)
     """
     n = len(units.loss_f)
-    clusters = np.arange(n) if units.clusters is None else units.clusters
     weights = {"all rows": np.ones(n)}
     if units.weighting.effective_size >= SMALLEST_EFFECTIVE_SIZE:
         weights["region"] = np.asarray(units.weights, dtype=float)
@@ -554,7 +530,7 @@ def left_to_gain(
             losses.to_numpy(dtype=float),
             units.loss_f,
             counted,
-            clusters,
+            units.groups,
             random_stream(0, task, "report", "left to gain", where),
             level,
         )

@@ -19,7 +19,6 @@ from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.core.unit import Unit
 from amlb_ext.report.charts import contrast_chart, slice_chart
 from amlb_ext.report.compare import (
     TaskComparison,
@@ -111,14 +110,11 @@ def describe_task(
     judged = comparison.judged
     contrasts = comparison.contrasts
     compared = judged.compared
-    clusters = compared.clusters
-    if clusters is None:
-        clusters = np.arange(len(compared.loss_f))
     slices = search_and_judge(
         units.table,
         columns,
         bad=judged.is_bad,
-        groups=clusters,
+        groups=compared.groups,
         rng=random_stream(seed, task, "report", "slices"),
     )
     slices.table.insert(0, "task", task)
@@ -133,7 +129,7 @@ def describe_task(
             inside=slices.inside,
             losses=comparison.losses[shown],
             loss_f=compared.loss_f,
-            clusters=clusters,
+            clusters=compared.groups,
             level=compared.level,
             cap=compared.cap,
         )
@@ -148,6 +144,15 @@ def describe_task(
         for name in (judged_frameworks(contrasts) if settings.swaps else ())
     }
     swap = judge_swaps(units, sides, segments=found, seed=seed)
+    sections = []
+    if swap.swaps:
+        sections.append(_harm_section(task, swap, judged))
+    if len(swap.segments):
+        sections.append(_segment_section(task, swap, judged))
+    reason = compared.weighting.reason
+    how_units_count = f"{reason[0].upper()}{reason[1:]}."
+    if not compared.weighting.is_weighted:
+        how_units_count += " Nothing is claimed where F fails."
     charts: list[Chart | None] = []
     if settings.points:
         charts = [
@@ -164,9 +169,9 @@ def describe_task(
             loss=loss,
             metric=metric,
             capping=compared.cap.sentence(compared.span),
-            weighting=comparison.weighting,
-            weighted=comparison.is_weighted,
-            no_claim=comparison.no_claim,
+            weighting=how_units_count,
+            weighted=compared.weighting.is_weighted,
+            no_claim=judged.no_claim,
             warnings=comparison.warnings,
             contrasts=contrasts,
             pairs=comparison.pairs,
@@ -177,7 +182,7 @@ def describe_task(
                 f"{error.message}, so it is not judged here"
                 for error in lacking.values()
             ),
-            sections=swap_sections(task, swap, judged),
+            sections=tuple(sections),
             swap=swap.without_trees(),
         ),
         losses=compared.cap.apply(comparison.losses),
@@ -223,15 +228,6 @@ def segments_of_task(
             continue
         found |= {segment.name: segment for segment in named}
     return list(found.values()), lacking
-
-
-def refuse_unknown_segments(lacking: Sequence[Mapping[str, HardsynthError]]) -> None:
-    """Raise ``ConfigError`` for a segment that no task has; given is what each of them lacks."""
-    if not lacking:
-        return
-    for text, error in lacking[0].items():
-        if all(text in of_task for of_task in lacking):
-            raise ConfigError(f"{error.message}, in no task of the suite", error.remedy)
 
 
 def swap_rows(
@@ -284,30 +280,6 @@ def judged_frameworks(contrasts: pd.DataFrame) -> list[str]:
     return [name for name in names if not is_control_framework(name)]
 
 
-def swap_sections(
-    task: str, answer: SwapAnswer, judged: Judged
-) -> tuple[ReportSection, ...]:
-    """Return what a report shows of replacing F by each framework.
-
-    Parameters
-    ----------
-    task : str
-    answer : SwapAnswer
-    judged : Judged
-
-    Returns
-    -------
-    tuple of ReportSection
-        ``harm`` and ``segments``, each only where there is something in it.
-    """
-    sections = []
-    if answer.swaps:
-        sections.append(_harm_section(task, answer, judged))
-    if len(answer.segments):
-        sections.append(_segment_section(task, answer, judged))
-    return tuple(sections)
-
-
 def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSection:
     level = judged.compared.level
     flips = {}
@@ -346,7 +318,7 @@ def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSectio
     for row in records:
         said = "" if row["verdict"] == "no verdict" else f"{row['verdict']}; "
         lines.append(
-            f"{row['framework']} in place of F: {said}worst fifth {_change_text(row, 'worst')}, "
+            f"{row['framework']} in place of F: {said}worst fifth {_fifth_text(row, 'worst')}, "
             f"best fifth {format_percent(row['best_fifth'], sign=True)}"
         )
     return ReportSection(
@@ -385,10 +357,14 @@ def _harm_record(swap: Swap, level: float, flips: Mapping[str, Any]) -> dict[str
     }
 
 
-def _change_text(row: Mapping[str, Any], fifth: str) -> str:
+def _fifth_text(row: Mapping[str, Any], fifth: str) -> str:
+    names = (f"{fifth}_fifth", f"{fifth}_low", f"{fifth}_high")
+    return _change_text(*(row[name] for name in names))
+
+
+def _change_text(change: float, low: float, high: float) -> str:
     """Return a change with its interval in percent: ``+48 % (30 to 65)``."""
-    value = format_percent(row[f"{fifth}_fifth"], sign=True)
-    return f"{value} ({percent_range(row[f'{fifth}_low'], row[f'{fifth}_high'])})"
+    return f"{format_percent(change, sign=True)} ({percent_range(low, high)})"
 
 
 def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
@@ -398,7 +374,7 @@ def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
     if (table["verdict"] != "no verdict").any():
         shown["verdict"] = table["verdict"]
     for fifth in ("worst", "best"):
-        shown[f"{fifth} fifth"] = [_change_text(row, fifth) for row in records]
+        shown[f"{fifth} fifth"] = [_fifth_text(row, fifth) for row in records]
     shown["bound"] = [format_percent(value, sign=True) for value in table["bound"]]
     if table["negative_flips"].notna().any():
         shown["right to wrong"] = table["negative_flips"]
@@ -423,6 +399,15 @@ def _segment_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSec
         )
         counted = ["segment", "framework", "negative_flips", "positive_flips"]
         table = table.merge(flips[counted], how="left")
+    shown = table[["segment", "framework"]].copy()
+    shown[judged.unit.many] = table["rows"]
+    loss_f = table["loss_f"].where(table["loss_f"] > 0)
+    shares = table[["difference", "low", "high"]].div(loss_f, axis=0)
+    shown["change"] = [_change_text(*row) for row in shares.to_numpy(dtype=float)]
+    shown["verdict"] = table["verdict"]
+    if "negative_flips" in table:
+        shown["right to wrong"] = table["negative_flips"]
+        shown["wrong to right"] = table["positive_flips"]
     return ReportSection(
         key="segments",
         title="Segments that you named",
@@ -431,22 +416,5 @@ def _segment_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSec
             "there; the intervals of a framework hold together."
         ),
         table=table,
-        shown=_shown_segments(table, judged.unit),
+        shown=shown,
     )
-
-
-def _shown_segments(table: pd.DataFrame, unit: Unit) -> pd.DataFrame:
-    shown = table[["segment", "framework"]].copy()
-    shown[unit.many] = table["rows"]
-    loss_f = table["loss_f"].where(table["loss_f"] > 0)
-    shares = table[["difference", "low", "high"]].div(loss_f, axis=0)
-    shown["change"] = [
-        f"{format_percent(row['difference'], sign=True)} "
-        f"({percent_range(row['low'], row['high'])})"
-        for row in shares.to_dict("records")
-    ]
-    shown["verdict"] = table["verdict"]
-    if "negative_flips" in table:
-        shown["right to wrong"] = table["negative_flips"]
-        shown["wrong to right"] = table["positive_flips"]
-    return shown

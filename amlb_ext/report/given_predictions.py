@@ -53,23 +53,6 @@ _TEXTS = frozenset({"task", TRUTH_COLUMN, PREDICTION_COLUMN})
 _RESERVED = frozenset({*KEY_COLUMNS, *_TEXTS, "score"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class GivenPredictions:
-    """Predictions that were given, by job, in the form in which AMLB writes them.
-
-    Attributes
-    ----------
-    jobs : DataFrame
-        As :attr:`amlb_ext.runner.jobs.JobTable.table`; all jobs are scored.
-    tables : mapping of (str, str, int) to DataFrame
-        By framework, AMLB task and AMLB's fold; as
-        :func:`amlb_ext.runner.results.read_predictions` gives them.
-    """
-
-    jobs: pd.DataFrame
-    tables: Mapping[tuple[str, str, int], pd.DataFrame]
-
-
 def class_column(label: str) -> str:
     """Return the name of the column with the probability of a class.
 
@@ -83,7 +66,7 @@ def class_column(label: str) -> str:
 
 def read_given_predictions(
     suite: SuiteFiles, files: Mapping[str, Path]
-) -> GivenPredictions:
+) -> tuple[pd.DataFrame, dict[tuple[str, str, int], pd.DataFrame]]:
     """Read files of predictions and hold each of their rows against the suite.
 
     Parameters
@@ -94,7 +77,11 @@ def read_given_predictions(
 
     Returns
     -------
-    GivenPredictions
+    jobs : DataFrame
+        As :attr:`amlb_ext.runner.jobs.JobTable.table`; all jobs are scored.
+    tables : dict of (str, str, int) to DataFrame
+        By framework, AMLB task and AMLB's fold, in the form in which AMLB writes predictions; as
+        :func:`amlb_ext.runner.results.read_predictions` gives them.
 
     Raises
     ------
@@ -126,7 +113,7 @@ def read_given_predictions(
                     "run": Path(path).name,
                 }
             )
-    return GivenPredictions(jobs=job_table(records), tables=tables)
+    return job_table(records), tables
 
 
 def find_predictions(

@@ -170,18 +170,8 @@ _VERDICTS = {
 }
 
 
-def run_glossary(has_coders: bool) -> dict[str, GlossarySection]:
-    """Return the words of a report on a folder of tasks, where there is no F.
-
-    Parameters
-    ----------
-    has_coders : bool
-        Whether language models are among the frameworks.
-    """
-    return _CODER_SECTIONS if has_coders else _RUN_SECTIONS
-
-
-_RUN_SECTIONS = {
+#: The words of a report on a folder of tasks, where there is no F.
+RUN_SECTIONS = {
     "words": GlossarySection(
         heading="",
         terms={
@@ -199,7 +189,8 @@ _RUN_SECTIONS = {
         },
     )
 }
-_CODER_SECTIONS = _RUN_SECTIONS | {
+#: The same where language models are among the frameworks.
+CODER_SECTIONS = RUN_SECTIONS | {
     "coders": GlossarySection(
         heading="Coders",
         terms={

@@ -100,6 +100,17 @@ def read_report_loss(
     return None if loss.name == "brier" else loss
 
 
+def unfit_loss(
+    given: Any, *, labels: Sequence[str], is_classification: bool
+) -> ConfigError | None:
+    """Return why a loss that a user names does not fit a task; None where it does."""
+    try:
+        read_report_loss(given, labels=labels, is_classification=is_classification)
+    except ConfigError as error:
+        return error
+    return None
+
+
 def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
     """Return the losses of F and of all frameworks on the untouched test rows of a task.
 
@@ -163,13 +174,20 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
         said = as_predicted(full, full.f[name], full.chosen.get(name), rows=rows)
         columns[name] = np.full(len(full), np.nan)
         columns[name][rows] = full.loss(name)[rows] if is_own else loss(said)
+    losses = pd.DataFrame(columns, index=full.rows.index)
+    # F's own predictions, written to a file and read again, differ from F by rounding
+    is_same = np.isclose(losses, f[:, None], rtol=1e-9, atol=1e-12)
+    losses = losses.mask(is_same, np.broadcast_to(f[:, None], losses.shape))
     is_squared = loss.name in ("squared", "scaled squared")
+    cap = NO_CAP
+    if is_squared:
+        cap = cap_from_baseline(f, full.rows["source_row"].to_numpy())
     return TaskLosses(
         loss=loss,
         title=title,
         f=f,
-        by_framework=_snapped(pd.DataFrame(columns, index=full.rows.index), f),
-        cap=_squared_cap(full, f) if is_squared else NO_CAP,
+        by_framework=losses,
+        cap=cap,
         span=span if is_squared else None,
         is_own=is_own,
         notes=tuple(notes),
@@ -223,17 +241,3 @@ def as_predicted(
         labels=full.labels,
         given=given[rows],
     )
-
-
-def _squared_cap(full: TaskPredictions, loss_f: np.ndarray) -> ErrorCap:
-    return cap_from_baseline(loss_f, full.rows["source_row"].to_numpy())
-
-
-def _snapped(losses: pd.DataFrame, loss_f: np.ndarray) -> pd.DataFrame:
-    """Return losses, those that equal F's but for rounding set to F's.
-
-    F's own predictions, written to a file and read again, differ from F by rounding.
-    """
-    whole = loss_f[:, None]
-    is_same = np.isclose(losses, whole, rtol=1e-9, atol=1e-12)
-    return losses.mask(is_same, np.broadcast_to(whole, losses.shape))

@@ -40,12 +40,11 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'bars', 'intervals', 'band', 'violin'}
+    kind : {'points', 'line', 'bars', 'intervals', 'violin'}
         ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
         positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
-        along x, NaN where there is none; ``band``: the area from ``low`` to ``high`` along y,
-        around ``y``; ``violin``: the distribution of ``x`` along the row of a chart by name, with
-        a small point for each.
+        along x, NaN where there is none; ``violin``: the distribution of ``x`` along the row of a
+        chart by name, with a small point for each.
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -57,7 +56,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "bars", "intervals", "band", "violin"]
+    kind: Literal["points", "line", "bars", "intervals", "violin"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"

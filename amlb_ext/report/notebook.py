@@ -24,6 +24,7 @@ from amlb_ext.report.given_predictions import (
 )
 from amlb_ext.report.model import BuiltReport
 from amlb_ext.report.tables import report_tables
+from amlb_ext.report.task import test_rows_by_part
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
 from amlb_ext.validity import Certificate, read_certificates
@@ -263,11 +264,8 @@ class Suite:
                 "classes": len(entry.coding.labels),
                 "columns": len(entry.coding.columns),
                 "folds": len(entry.folds),
+                **test_rows_by_part(self.suite, name),
             }
-            # A part without rows has no AMLB task.
-            for part in ("full", "bad", "ga", "synthetic"):
-                task = self.suite.amlb_tasks.get(amlb_name(name, part))
-                row[part] = 0 if task is None else sum(task.test_rows)
             rows.append(row)
         return pd.DataFrame(rows)
 

@@ -9,7 +9,7 @@ f : (n,) or (n, C) predictions, NaN where a framework has none
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -182,7 +182,7 @@ def read_task_predictions(
         Rows of :func:`amlb_ext.runner.read_jobs`; those of this task that are scored are read.
     given : mapping of (str, str, int) to DataFrame
         Predictions that no run of AMLB wrote, by framework, AMLB task and AMLB's fold; see
-        :class:`amlb_ext.report.given_predictions.GivenPredictions`.
+        :func:`amlb_ext.report.given_predictions.read_given_predictions`.
 
     Returns
     -------
@@ -202,10 +202,7 @@ def read_task_predictions(
     for index, source_fold in enumerate(task.folds):
         folds.append(_read_fold(suite, name, index=index, source_fold=source_fold))
     lengths = [len(fold.y) for fold in folds]
-    f: dict[tuple[str, int], np.ndarray] = {}
-    chosen: dict[tuple[str, int], np.ndarray] = {}
-    only_labels = set()
-    refused = {}
+    read = ReadPredictions()
     is_read = (jobs["amlb_task"] == name) & (jobs["status"] == "scored")
     for job_index, job in jobs[is_read].to_dict("index").items():
         framework = str(job["framework"])
@@ -222,13 +219,9 @@ def read_task_predictions(
             # Without columns of the provenance, for a class may have the name of one.
             no_columns = folds[fold].rows[[]]
             table = join_predictions(written, no_columns, folds[fold].target_text)
-            key = framework, fold
-            f[key], chosen[key] = parse_predictions(table, coding.written_labels)
+            read.add(framework, fold, table, coding.written_labels)
         except RunError as error:
-            refused[job_index] = str(error)
-            continue
-        if coding.labels and names_labels_alone(table.columns, coding.written_labels):
-            only_labels.add(framework)
+            read.refused[job_index] = str(error)
     predictions = TaskPredictions(
         name=name,
         suffix=task.suffix,
@@ -238,13 +231,9 @@ def read_task_predictions(
         y=np.concatenate([fold.y for fold in folds]),
         low=np.repeat([fold.low for fold in folds], lengths),
         span=np.repeat([fold.span for fold in folds], lengths),
-        f=stack_folds(f, dict(enumerate(lengths)), np.nan),
-        chosen=stack_folds(chosen, dict(enumerate(lengths)), -1)
-        if coding.labels
-        else {},
-        only_labels=only_labels,
+        **read.stacked(dict(enumerate(lengths))),
     )
-    return predictions, refused
+    return predictions, read.refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,28 +299,83 @@ def read_target(path: Path, coding: Coding) -> pd.Series:
     return table[name]
 
 
-def names_labels_alone(columns: Iterable[object], labels: Sequence[str]) -> bool:
+@dataclass(kw_only=True)
+class ReadPredictions:
+    """What frameworks predict of one task, fold by fold.
+
+    Attributes
+    ----------
+    folds : list of int
+        Those that are compared, where not all are.
+    f, chosen : dict of (str, int) to ndarray
+        By framework and fold: in the target's unit, or probabilities and the class that is named.
+    refused : dict of int to str
+        By index in the table of jobs.
+    renamed : set of str
+        Frameworks whose classes were read by position.
+    only_labels : set of str
+        Frameworks that name classes and give no probabilities.
+    """
+
+    folds: list[int] = field(default_factory=list)
+    f: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    chosen: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
+    only_labels: set[str] = field(default_factory=set)
+
+    def add(
+        self, framework: str, fold: int, table: pd.DataFrame, labels: Sequence[str]
+    ) -> None:
+        """Take what AMLB's table says of a fold.
+
+        Parameters
+        ----------
+        framework : str
+        fold : int
+        table : DataFrame of n rows
+        labels : sequence of str
+            As the table writes them, in the order of the codes; empty for a regression.
+
+        Raises
+        ------
+        RunError
+            A prediction that is no number, or names no class.
+        """
+        key = framework, fold
+        if not labels:
+            f = table["predictions"].to_numpy(dtype=float)
+            _check_finite(f)
+            self.f[key] = f
+            return
+        self.f[key], self.chosen[key] = _parse_classes(table, labels)
+        if _names_labels_alone(table, labels):
+            self.only_labels.add(framework)
+
+    def stacked(self, lengths: Mapping[int, int]) -> dict[str, Any]:
+        """Return what :class:`TaskPredictions` has of each framework, one fold after another.
+
+        ``lengths`` are the rows of each fold, in their order.
+        """
+        return {
+            "f": _stack_folds(self.f, lengths, np.nan),
+            "chosen": _stack_folds(self.chosen, lengths, -1),
+            "only_labels": self.only_labels,
+        }
+
+
+def _names_labels_alone(table: pd.DataFrame, labels: Sequence[str]) -> bool:
     """Whether a table of predictions has no column for the probability of any class."""
     known = {normalize_text(label) for label in labels}
-    return not known & {normalize_text(str(column)) for column in columns}
+    return not known & {normalize_text(str(column)) for column in table.columns}
 
 
-def stack_folds(
+def _stack_folds(
     by_fold: Mapping[tuple[str, int], np.ndarray],
     lengths: Mapping[int, int],
     nothing: float,
 ) -> dict[str, np.ndarray]:
-    """Return the values of each framework, one fold after another.
-
-    Parameters
-    ----------
-    by_fold : mapping of (str, int) to ndarray
-        By framework and fold.
-    lengths : mapping of int to int
-        Rows of each fold, in their order.
-    nothing : float
-        Stands in folds that a framework did not run on.
-    """
+    """Return the values of each framework; ``nothing`` stands in folds that it did not run on."""
     ends = np.cumsum([0, *lengths.values()])
     starts = dict(zip(lengths, ends[:-1], strict=True))
     stacked: dict[str, np.ndarray] = {}
@@ -341,35 +385,6 @@ def stack_folds(
         first = starts[fold]
         stacked[framework][first : first + lengths[fold]] = values
     return stacked
-
-
-def parse_predictions(
-    table: pd.DataFrame, labels: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what AMLB's table of predictions says.
-
-    Parameters
-    ----------
-    table : DataFrame of n rows
-    labels : sequence of str
-        As the table writes them, in the order of the codes; empty for a regression.
-
-    Returns
-    -------
-    f : ndarray of shape (n,) or (n, C)
-    chosen : ndarray of shape (n,)
-        Codes of the classes that are named; empty for a regression.
-
-    Raises
-    ------
-    RunError
-        A prediction that is no number, or names no class.
-    """
-    if labels:
-        return _parse_classes(table, labels)
-    f = table["predictions"].to_numpy(dtype=float)
-    _check_finite(f)
-    return f, np.empty(0)
 
 
 def _parse_classes(
@@ -397,7 +412,7 @@ def _parse_classes(
             f"row {row} predicts {named.iloc[row]!r}, which is no class of the task",
             "run that fold again",
         )
-    if names_labels_alone(table.columns, labels):
+    if _names_labels_alone(table, labels):
         f = np.eye(len(codes))[chosen.to_numpy(dtype=np.int64)]
     total = f.sum(axis=1)
     is_negative = (f < 0).any(axis=1)

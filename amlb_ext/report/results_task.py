@@ -7,7 +7,7 @@ described and never judged, and neither is harm.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,8 @@ import pandas as pd
 
 from amlb_ext.comparison.out_of_fold import Folds, divide_into_repeats
 from amlb_ext.comparison.place import describe_place
-from amlb_ext.core.errors import ConfigError, DataError, RunError
-from amlb_ext.core.task import Fold, Task
+from amlb_ext.core.errors import DataError, RunError
+from amlb_ext.core.task import Task
 from amlb_ext.core.unit import ROW
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.predictions import sure_notes
@@ -27,16 +27,11 @@ from amlb_ext.report.losses import (
     TaskLosses,
     measure_losses,
     predicted_by,
-    read_report_loss,
+    unfit_loss,
 )
 from amlb_ext.report.model import BuiltTask
 from amlb_ext.report.parts import report_parts, score_parts
-from amlb_ext.report.predictions import (
-    TaskPredictions,
-    names_labels_alone,
-    parse_predictions,
-    stack_folds,
-)
+from amlb_ext.report.predictions import ReadPredictions, TaskPredictions
 from amlb_ext.report.task import (
     draw_task_charts,
     incomplete_texts,
@@ -86,32 +81,6 @@ class ResultInputs:
     jobs: pd.DataFrame
     baseline: str
     settings: TaskSettings
-
-
-@dataclass(kw_only=True)
-class ReadPredictions:
-    """What frameworks predict of one task.
-
-    Attributes
-    ----------
-    folds : list of int
-        Those that F predicted; only these are compared.
-    f, chosen : dict of (str, int) to ndarray
-        By framework and fold: in the target's unit, or probabilities and the class that is named.
-    refused : dict of int to str
-        By index in the table of jobs.
-    renamed : set of str
-        Frameworks whose classes were read by position.
-    only_labels : set of str
-        Frameworks that name classes and give no probabilities.
-    """
-
-    folds: list[int]
-    f: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
-    chosen: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
-    refused: dict[int, str] = field(default_factory=dict)
-    renamed: set[str] = field(default_factory=set)
-    only_labels: set[str] = field(default_factory=set)
 
 
 def build_result_task(inputs: ResultInputs) -> BuiltTask:
@@ -194,7 +163,11 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         built,
         report=report,
         refused=read.refused,
-        unfit=_unfit_loss(task, settings.loss),
+        unfit=unfit_loss(
+            settings.loss,
+            labels=task.labels,
+            is_classification=task.kind.is_classification,
+        ),
     )
 
 
@@ -285,23 +258,20 @@ def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
     jobs = inputs.jobs
     scored = jobs[jobs["status"] == "scored"]
     is_baseline = scored["framework"] == inputs.baseline
-    read = ReadPredictions(folds=[])
+    read = ReadPredictions()
     for of_framework in (scored[is_baseline], scored[~is_baseline]):
         for index, job in of_framework.to_dict("index").items():
             framework, fold = str(job["framework"]), int(job["fold"])
             if framework != inputs.baseline and fold not in read.folds:
                 continue
-            key = framework, fold
             try:
                 table, is_renamed = _read_rows(task, job)
-                read.f[key], read.chosen[key] = parse_predictions(table, task.labels)
+                read.add(framework, fold, table, task.labels)
             except RunError as error:
                 read.refused[index] = str(error)
                 continue
             if is_renamed:
                 read.renamed.add(framework)
-            if task.labels and names_labels_alone(table.columns, task.labels):
-                read.only_labels.add(framework)
             if framework == inputs.baseline:
                 read.folds.append(fold)
     if not read.folds:
@@ -348,7 +318,13 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
     rows_of = {fold: len(task.folds[fold].test) for fold in read.folds}
     lengths = list(rows_of.values())
     chosen_rows = np.concatenate([fold.test for fold in folds])
-    low, span = _ranges(task, folds)
+    y = _targets(task)
+    low, span = [0.0] * len(folds), [1.0] * len(folds)
+    if not task.labels:
+        trained = [y[fold.train] for fold in folds]
+        low = [float(values.min()) for values in trained]
+        # a constant target has no range to divide by
+        span = [float(np.ptp(values)) or 1.0 for values in trained]
     return TaskPredictions(
         name=task.name,
         suffix="full",
@@ -362,12 +338,10 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
                 "source_row": task.row_ids[chosen_rows],
             }
         ),
-        y=_targets(task)[chosen_rows],
+        y=y[chosen_rows],
         low=np.repeat(low, lengths),
         span=np.repeat(span, lengths),
-        f=stack_folds(read.f, rows_of, np.nan),
-        chosen=stack_folds(read.chosen, rows_of, -1) if task.labels else {},
-        only_labels=read.only_labels,
+        **read.stacked(rows_of),
     )
 
 
@@ -377,17 +351,6 @@ def _targets(task: Task) -> np.ndarray:
         codes = task.target.cat.set_categories(list(task.labels)).cat.codes
         return codes.to_numpy(dtype=np.int64)
     return task.target.to_numpy(dtype=float)
-
-
-def _ranges(task: Task, folds: list[Fold]) -> tuple[list[float], list[float]]:
-    """Return the smallest target and the range of each fold's training rows; 0 and 1 of classes."""
-    if task.labels:
-        return [0.0] * len(folds), [1.0] * len(folds)
-    y = _targets(task)
-    trained = [y[fold.train] for fold in folds]
-    low = [float(values.min()) for values in trained]
-    # a constant target has no range to divide by
-    return low, [float(np.ptp(values)) or 1.0 for values in trained]
 
 
 def _division(task: Task, folds: list[int]) -> tuple[float, list[str]]:
@@ -439,14 +402,3 @@ def _incomplete_results(read: ReadPredictions, inputs: ResultInputs) -> dict[str
         incomplete |= dict.fromkeys(names, without)
     incomplete.pop(inputs.baseline, None)
     return incomplete
-
-
-def _unfit_loss(task: Task, loss: Any) -> ConfigError | None:
-    """Return why a loss that a user named does not fit the task; None where it does."""
-    try:
-        read_report_loss(
-            loss, labels=task.labels, is_classification=task.kind.is_classification
-        )
-    except ConfigError as error:
-        return error
-    return None

@@ -39,12 +39,13 @@ from amlb_ext.report.coders import (
     coder_sections,
     cost_chart,
     headline_table,
+    mean_and_spread,
     read_coder_runs,
     run_violins,
     runs_chart,
     submissions_section,
 )
-from amlb_ext.report.glossary import run_glossary
+from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
 from amlb_ext.report.model import (
     BuiltReport,
     Chart,
@@ -55,7 +56,7 @@ from amlb_ext.report.model import (
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
 from amlb_ext.runner.results import read_results
-from amlb_ext.stats.weighted_mean import MIN_CLUSTERS, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import MIN_CLUSTERS
 from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.suite.task_folder import FolderTask, TaskFolder
 
@@ -145,7 +146,7 @@ def build_run_report(
         name=folder.name,
         question=question,
         unit=RUN,
-        glossary=run_glossary(has_coders=bool(runs)),
+        glossary=CODER_SECTIONS if runs else RUN_SECTIONS,
         has_baseline=False,
         about={
             "Suite": folder.name,
@@ -232,9 +233,6 @@ def _score_table(
     for (task, framework), own in jobs.groupby(["amlb_task", "framework"], sort=False):
         scored = own[own["status"] == "scored"]
         values = scored["score"].to_numpy(dtype=float)
-        estimate = weighted_mean_interval(
-            values, clusters=np.arange(len(values)), level=level
-        )
         kept = [by_key.get((framework, task, fold)) for fold in scored["fold"]]
         coder_runs = [run for run in kept if run is not None]
         lines.append(
@@ -242,11 +240,7 @@ def _score_table(
                 "task": task,
                 "framework": framework,
                 "runs": len(values),
-                "mean": float(values.mean()) if len(values) else np.nan,
-                # no accuracy lies beyond these
-                "low": max(estimate.low, 0.0),
-                "high": min(estimate.high, 1.0),
-                "sd": float(values.std(ddof=1)) if len(values) > 1 else np.nan,
+                **mean_and_spread(values, level),
                 "best": values.max(initial=-np.inf) if len(values) else np.nan,
                 "unscored": len(own) - len(scored),
                 **coder_columns(coder_runs, test_rows[task]),

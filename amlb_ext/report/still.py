@@ -507,14 +507,6 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
     return Line2D([], [], **look)
 
 
-def _draw_band(axes: Axes, marks: _Marks) -> Artist:
-    low = interval_bound(marks.series.low, len(marks.x))
-    high = interval_bound(marks.series.high, len(marks.x))
-    return axes.fill_between(
-        marks.x, low, high, color=marks.colour, alpha=0.16, linewidth=0
-    )
-
-
 def _draw_violin(axes: Axes, marks: _Marks) -> Artist:
     is_shown = np.isfinite(marks.x)
     values = marks.x[is_shown]
@@ -544,7 +536,6 @@ _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
     "line": _draw_line,
     "bars": _draw_grouped_bars,
     "intervals": _draw_intervals,
-    "band": _draw_band,
     "violin": _draw_violin,
 }
 

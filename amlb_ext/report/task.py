@@ -164,7 +164,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         kind=entry.kind.value,
         target=entry.target,
         labels=entry.coding.labels,
-        rows=_row_counts(suite, task),
+        rows=test_rows_by_part(suite, task),
         folds=n_folds,
         certificate=inputs.certificate,
         warnings=(*built.report.warnings, *incomplete_warnings),
@@ -180,7 +180,14 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             for summary in summaries
             for part in summary.get("dropped", {}).values()
         ),
-        composition=_composition(summaries),
+        # the parts that the main test files of the folds have, each once
+        composition=tuple(
+            dict.fromkeys(
+                part
+                for summary in summaries
+                for part in summary.get("composition", {}).get("parts", ())
+            )
+        ),
         main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
         uncertified="The task was not certified: what it may be used for is not known.",
     )
@@ -223,14 +230,6 @@ def _sum_counts(summaries: Sequence[Mapping[str, Any]], key: str) -> Counter[str
     for summary in summaries:
         total += Counter(summary.get(key, {}))
     return total
-
-
-def _composition(summaries: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the parts that the main test files of the folds have, each once."""
-    parts: dict[str, None] = {}
-    for summary in summaries:
-        parts |= dict.fromkeys(summary.get("composition", {}).get("parts", ()))
-    return tuple(parts)
 
 
 def _baseline_alarm(views: Mapping[str, TaskPredictions]) -> str:
@@ -315,8 +314,8 @@ def incomplete_texts(
     return incomplete
 
 
-def _row_counts(suite: SuiteFiles, task: str) -> dict[str, int]:
-    """Return test rows by part, all folds together."""
+def test_rows_by_part(suite: SuiteFiles, task: str) -> dict[str, int]:
+    """Return test rows by part, all folds together; a part without rows has no AMLB task."""
     counts = {}
     for suffix in ("full", "bad", "ga", "synthetic"):
         amlb_task = suite.amlb_tasks.get(amlb_name(task, suffix))
@@ -337,7 +336,8 @@ def draw_task_charts(
     full, colours = views["full"], settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
-        weights = comparison.judged.compared.weights if comparison.is_weighted else None
+        compared = comparison.judged.compared
+        weights = compared.weights if report.weighted else None
         models = charts.roc_chart(
             report.name, full, order, colours=colours, weights=weights
         )

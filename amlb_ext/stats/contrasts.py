@@ -111,6 +111,11 @@ class ComparedUnits:
         """How the units count where F fails, see :func:`choose_weighting`."""
         return choose_weighting(self.weights, self.clusters, unit=self.unit)
 
+    @property
+    def groups(self) -> np.ndarray:
+        """What each unit is a part of, which counts as one: the unit itself without clusters."""
+        return np.arange(len(self.loss_f)) if self.clusters is None else self.clusters
+
     def capped(self) -> ComparedUnits:
         """Return the units with their losses capped."""
         refits = None if self.refits is None else self.cap.apply(self.refits)

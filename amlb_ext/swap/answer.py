@@ -206,7 +206,7 @@ class Swap:
         change = self.change_text(remedy.change)
         return f"{outright}{formula}: {change} than F; in that fifth {there}."
 
-    def change_text(self, change: Change, level: float = 0.95) -> str:
+    def change_text(self, change: Change) -> str:
         """Return a change with its interval, in percent of F's mean loss.
 
         Examples
@@ -214,7 +214,7 @@ class Swap:
         A rise of .05 with limits .03 and .07, where F loses .1, is ``50.0 % more loss (30.0 to
         70.0)``.
         """
-        low, high = change.interval(level)
+        low, high = change.interval()
         text = self.share_text(change.value)
         if not np.isfinite(change.se):
             return f"{text} (too few {self.unit.many} change to tell)"
@@ -379,7 +379,7 @@ def judge_swaps(
                 base=float(loss_f.mean()),
                 harm=harm,
                 bound=bound_harm(contrast, harm, conditions),
-                words=find_words(contrast, harm, conditions, seed),
+                words=find_words(harm, conditions),
                 remedy=_remedy(rows, candidates[name], harm),
                 rows_needed=rows_needed(harm, len(loss_f)),
                 no_refits=rows.no_refits,

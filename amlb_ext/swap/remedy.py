@@ -6,16 +6,16 @@ p_F, p_G : what the models predict, numbers or probabilities
 w : weight of G, on the grid 0, .1, ..., 1: the prediction is w p_G + (1 - w) p_F
 bad : rows in which G is foreseen to lose (:mod:`amlb_ext.swap.foresee`)
 
-Of four mixtures each is judged cross-fitted, with the weights of the other folds: ``keep F`` or
-``take G`` (the better of the two), a ``blend`` with one w, a ``route`` (F where bad, else G), and
-``two weights``, one where bad and one elsewhere, which contains the other three. Two weights are
-proposed only where they save more than the blend by over one standard error: on 500 rows both tie.
+Two mixtures are judged cross-fitted, with the weights of the other folds: a ``blend`` with one w,
+and ``two weights``, one where bad and one elsewhere. The latter contains the blend, either model
+alone (``keep F``, ``take G``) and a ``route`` (F where bad, else G). Two weights are proposed only
+where they save more than the blend by over one standard error: on 500 rows both tie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from amlb_ext.swap.foresee import (
 
 #: Weights of G that are tried.
 WEIGHTS = np.linspace(0, 1, 11)
-KINDS = ("better of the two", "blend", "route", "two weights")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +51,6 @@ class Remedy:
         Of F's mean loss under the proposal, cross-fitted.
     worst : Change
         The same in the fifth of rows where G is foreseen to lose most.
-    changes : DataFrame
-        For each of :data:`KINDS` its ``change`` and ``se``.
     model : BaseEstimator or None
         The mixture as a fitted scikit-learn estimator; None where F or G are predictions alone.
     """
@@ -63,7 +60,6 @@ class Remedy:
     weight: float
     change: Change
     worst: Change
-    changes: pd.DataFrame = field(repr=False)
     model: Any = None
 
     def formula(self, name: str) -> str:
@@ -114,44 +110,32 @@ def find_remedy(
         all rows: the scores of two mixtures have no common order.
     """
     losses = np.column_stack([loss_of(float(weight)) for weight in WEIGHTS])
-    gains: dict[str, list[np.ndarray]] = {kind: [] for kind in KINDS}
-    for foresight in passes:
-        for kind, gain in _gains_of_pass(losses, foresight).items():
-            gains[kind].append(gain)
-    changes = {
-        kind: mean_of_passes([_change(gain, clusters) for gain in each])
-        for kind, each in gains.items()
-    }
-    chosen = "blend"
-    more = [
-        two - one for two, one in zip(gains["two weights"], gains["blend"], strict=True)
-    ]
-    saved_more = mean_of_passes([_change(each, clusters) for each in more])
-    if is_of_rows and saved_more.value + saved_more.se < 0:
-        chosen = "two weights"
+    gains = [_gains_of_pass(losses, foresight) for foresight in passes]
+    more = mean_of_passes([_change(two - one, clusters) for one, two in gains])
+    takes_two = is_of_rows and more.value + more.se < 0
     score = np.mean([foresight.score for foresight in passes], axis=0)
     bad = score >= 0
     weight_bad = weight = _best_weight(losses)
-    if chosen == "two weights" and bad.any() and not bad.all():
+    if takes_two and bad.any() and not bad.all():
         weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
-    worst_of_passes = []
-    for foresight, gain in zip(passes, gains[chosen], strict=True):
-        worst_of_passes.append(_change(gain, clusters, foresight.rank <= 0.2))
-    change, worst = changes[chosen], mean_of_passes(worst_of_passes)
+    chosen = [two if takes_two else one for one, two in gains]
+    change = mean_of_passes([_change(gain, clusters) for gain in chosen])
+    worst = mean_of_passes(
+        [
+            _change(gain, clusters, foresight.rank <= 0.2)
+            for foresight, gain in zip(passes, chosen, strict=True)
+        ]
+    )
     if change.value >= 0 or weight_bad == weight == 0:
         # what does not save on other rows is no proposal: F stays, and nothing changes
         weight_bad = weight = 0.0
         change = worst = Change(value=0.0, se=0.0, df=1.0, share=1.0)
-    records = []
-    for kind, each in changes.items():
-        records.append({"remedy": kind, "change": each.value, "se": each.se})
     return Remedy(
         kind=_kind_of(weight_bad, weight),
         weight_bad=weight_bad,
         weight=weight,
         change=change,
         worst=worst,
-        changes=pd.DataFrame(records),
     )
 
 
@@ -165,23 +149,21 @@ def _best_weight(losses: np.ndarray) -> float:
     return float(WEIGHTS[np.argmin(losses.mean(axis=0))])
 
 
-def _gains_of_pass(losses: np.ndarray, foresight: Foresight) -> dict[str, np.ndarray]:
-    """Return the change of each row's loss from F under each mixture, ``(n,)``."""
-    loss_f, loss_g = losses[:, 0], losses[:, -1]
-    bad = foresight.score >= 0
-    chosen = {kind: loss_f.copy() for kind in KINDS}
-    chosen["route"] = np.where(bad, loss_f, loss_g)
+def _gains_of_pass(
+    losses: np.ndarray, foresight: Foresight
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the change of each row's loss from F by a blend and by two weights, ``(n,)`` each."""
+    loss_f, bad = losses[:, 0], foresight.score >= 0
+    by_blend, by_two = loss_f.copy(), loss_f.copy()
     for fold in np.unique(foresight.fold):
         learnt, held = foresight.fold != fold, foresight.fold == fold
         best = int(np.argmin(losses[learnt].mean(axis=0)))
-        chosen["blend"][held] = losses[held, best]
-        takes_g = loss_g[learnt].mean() < loss_f[learnt].mean()
-        chosen["better of the two"][held] = (loss_g if takes_g else loss_f)[held]
+        by_blend[held] = losses[held, best]
         for side in (bad, ~bad):
             if (learnt & side).any():
                 best = int(np.argmin(losses[learnt & side].mean(axis=0)))
-                chosen["two weights"][held & side] = losses[held & side, best]
-    return {kind: loss - loss_f for kind, loss in chosen.items()}
+                by_two[held & side] = losses[held & side, best]
+    return by_blend - loss_f, by_two - loss_f
 
 
 def _change(

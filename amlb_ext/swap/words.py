@@ -6,21 +6,18 @@ by the foreseen group (:mod:`amlb_ext.swap.harm`), since words that were searche
 Notation
 --------
 M : (n, m) which row meets which condition; d : (n,) change of loss
-C, S, Q : (m, m) number of rows that meet both conditions, sum of their d, sum of their d^2
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from amlb_ext.core.rng import random_stream
-from amlb_ext.swap.contrast import Change, Contrast
-from amlb_ext.swap.foresee import LARGEST, draw_folds, mean_of_passes
+from amlb_ext.swap.contrast import Contrast
+from amlb_ext.swap.foresee import LARGEST
 from amlb_ext.swap.harm import Harm
 
 #: Shares of a column's values at which it is cut.
@@ -37,8 +34,6 @@ LEAST_GROUP = 0.1
 BOUND_SHARE = 0.2
 #: Standard errors above the foreseen fifth: what a learner of more rows would foresee.
 FORESIGHT_ERRORS = 3.0
-#: Folds and passes of the judgement of words.
-FOLDS, PASSES = 5, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +54,13 @@ class Conditions:
         words = " and ".join(dict.fromkeys((self.texts[first], self.texts[second])))
         return words, (self.met[:, first] * self.met[:, second]).astype(bool)
 
-    def sums(self, values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values over the rows of each pair, ``(m, m)``."""
-        met = self.met if rows is None else self.met[rows]
         largest = float(np.abs(values).max(initial=0.0))
         # single precision holds no absurd loss
         unit = largest if largest > LARGEST else 1.0
         values = (values / unit).astype("f4")
-        return unit * np.asarray((met * values[:, None]).T @ met, dtype=float)
+        return unit * np.asarray((self.met * values[:, None]).T @ self.met, dtype=float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,18 +70,11 @@ class Words:
     Attributes
     ----------
     text : str
-        Empty where the table has no column that tells rows apart.
     inside : ndarray of shape (n,), bool
-    change : Change
-        Cross-fitted: the rows of each fold are judged by words found without them.
-    agreement : float
-        Share of rows that the folds' words and these have in common.
     """
 
     text: str
     inside: np.ndarray
-    change: Change
-    agreement: float
 
 
 def list_conditions(table: pd.DataFrame) -> Conditions:
@@ -135,42 +122,15 @@ def _of_column(name: str, column: pd.Series, most: int) -> list[tuple[str, np.nd
     return found
 
 
-def find_words(
-    contrast: Contrast, harm: Harm, conditions: Conditions, seed: int
-) -> Words | None:
+def find_words(harm: Harm, conditions: Conditions) -> Words | None:
     """Return where G is foreseen to lose, in words; None where no column tells rows apart.
 
     Searched on the foreseen changes, which have less noise than d itself.
     """
     if not conditions.texts:
         return None
-    score = harm.score
-    text, inside = conditions.pair(*_best_pair(PairSums.of(conditions, score)))
-    rng = random_stream(seed, "swap", "words")
-    changes, agreements = [], []
-    for _ in range(PASSES):
-        fold = draw_folds(len(contrast), FOLDS, rng, contrast.clusters)
-        # of the rows in each fold; what the others hold is the rest of the sum
-        by_fold = [
-            PairSums.of(conditions, score, np.flatnonzero(fold == number))
-            for number in range(FOLDS)
-        ]
-        told = np.zeros(len(contrast))
-        for left_out in range(FOLDS):
-            learnt = [sums for k, sums in enumerate(by_fold) if k != left_out]
-            _, rows = conditions.pair(*_best_pair(PairSums.total(learnt)))
-            held = fold == left_out
-            told[held] = rows[held]
-        changes.append(contrast.change(told))
-        either = told.astype(bool) | inside
-        both = told.astype(bool) & inside
-        agreements.append(both.sum() / max(1, either.sum()))
-    return Words(
-        text=text,
-        inside=inside,
-        change=mean_of_passes(changes),
-        agreement=float(np.mean(agreements)),
-    )
+    text, inside = conditions.pair(*best_pair(conditions, harm.score))
+    return Words(text=text, inside=inside)
 
 
 def words_of_group(
@@ -192,57 +152,32 @@ def words_of_group(
     return conditions.pair(*_largest(common / either))
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairSums:
-    """What the rows of each pair of conditions hold of some values.
+def best_pair(conditions: Conditions, values: np.ndarray) -> tuple[int, int]:
+    """Return the pair of conditions with the largest mean less one standard error.
 
-    Attributes
+    Parameters
     ----------
-    n : int
-        Rows in all.
-    counts, values, squares : ndarray of shape (m, m)
-        Rows that meet both conditions, and their sums of the values and of their squares.
+    conditions : Conditions
+        At least one.
+    values : ndarray of shape (n,)
     """
-
-    n: int
-    counts: np.ndarray
-    values: np.ndarray
-    squares: np.ndarray
-
-    @classmethod
-    def of(
-        cls, conditions: Conditions, values: np.ndarray, rows: np.ndarray | None = None
-    ) -> PairSums:
-        """Return the sums over some rows, by position; over all when omitted."""
-        taken = values if rows is None else values[rows]
-        return cls(
-            n=len(taken),
-            counts=conditions.sums(np.ones(len(taken)), rows),
-            values=conditions.sums(taken, rows),
-            squares=conditions.sums(taken**2, rows),
-        )
-
-    @classmethod
-    def total(cls, parts: Sequence[PairSums]) -> PairSums:
-        """Return the sums over the rows of all parts."""
-        return cls(
-            n=sum(part.n for part in parts),
-            counts=np.sum([part.counts for part in parts], axis=0),
-            values=np.sum([part.values for part in parts], axis=0),
-            squares=np.sum([part.squares for part in parts], axis=0),
-        )
-
-
-def _best_pair(sums: PairSums) -> tuple[int, int]:
-    """Return the pair of conditions with the largest mean less one standard error."""
-    n = np.maximum(sums.counts, 1)
-    mean = sums.values / n
-    variance = np.maximum(sums.squares / n - mean**2, 0)
-    worth = mean - np.sqrt(variance / n)
-    is_large = sums.counts >= max(LEAST_GROUP * sums.n, 10)
+    counts, mean, variance = _moments(conditions, values)
+    worth = mean - np.sqrt(variance / np.maximum(counts, 1))
+    is_large = counts >= max(LEAST_GROUP * len(values), 10)
     if not is_large.any():
-        is_large = sums.counts == sums.counts.max()
+        is_large = counts == counts.max()
     return _largest(np.where(is_large, worth, -np.inf))
+
+
+def _moments(
+    conditions: Conditions, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return number, mean and variance of the values that each pair holds, ``(m, m)`` each."""
+    counts = conditions.sums(np.ones(len(values)))
+    n = np.maximum(counts, 1)
+    mean = conditions.sums(values) / n
+    variance = np.maximum(conditions.sums(values**2) / n - mean**2, 0)
+    return counts, mean, variance
 
 
 def _largest(worth: np.ndarray) -> tuple[int, int]:
@@ -278,15 +213,13 @@ def bound_harm(
     if not conditions.texts or not contrast.is_of_rows:
         return foreseen
     n = len(contrast)
-    sums = PairSums.of(conditions, contrast.d)
-    size = np.maximum(sums.counts, 2)
-    mean = sums.values / size
-    variance = np.maximum(sums.squares / size - mean**2, 0)
+    counts, mean, variance = _moments(conditions, contrast.d)
+    size = np.maximum(counts, 2)
     se = np.sqrt(variance / (size - 1))
     if contrast.clusters is not None:
         se = se * max(1.0, np.sqrt(n / (contrast.clusters.max() + 1)))
     # a group of a fifth of all may hold somewhat less of the rows at hand
     chance = 1.645 * np.sqrt(BOUND_SHARE * (1 - BOUND_SHARE) / n)
-    is_large = sums.counts >= n * (BOUND_SHARE - chance)
+    is_large = counts >= n * (BOUND_SHARE - chance)
     limits = mean + student.ppf(level, size) * se
     return float(max(foreseen, np.max(limits, where=is_large, initial=foreseen)))

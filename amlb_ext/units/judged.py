@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -90,10 +90,6 @@ class Judged:
             if inside is None
             else inside > 0,
         }
-
-    def with_refits(self, refits: pd.DataFrame | None) -> Judged:
-        """Return the units with the losses of F's re-fits, ``(n, R)``."""
-        return replace(self, compared=replace(self.compared, refits=refits))
 
 
 def answer(

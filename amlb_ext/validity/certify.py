@@ -119,11 +119,10 @@ def certify_suite(
         settings = CertifySettings(
             size=size, refits=refits, seed=seed, candidates=tuple(candidates)
         )
-        how, keys = {}, {}
+        how = dict(vars(settings))
+        keys = {task: _certificate_key(suite, task, how) for task in wanted}
         certificates: dict[str, Certificate] = {}
         for task in wanted:
-            how[task] = dict(vars(settings))
-            keys[task] = _certificate_key(suite, task, how[task])
             stored = _read_stored(suite, task, keys[task]) if reuse else None
             if stored is not None:
                 certificates[task] = stored
@@ -138,7 +137,7 @@ def certify_suite(
                 task = missing[index]
                 display.forget(task)
                 certificates[task] = certified.certificate
-                _store_certificate(suite, task, keys[task], how[task], certified)
+                _store_certificate(suite, task, keys[task], how, certified)
                 bar.update()
     return [certificates[task] for task in wanted]
 

@@ -1,8 +1,9 @@
 """From what models lose to a certificate: measures, verdict, and what is written.
 
 There is one way for rows of tables and windows of series. Which of their losses count is settled
-before, in :mod:`~amlb_ext.validity.task_evaluation` and in ``forecasting.window_certificate``; both
-hand over an :class:`Evaluation`, and the measures that are taken from files alone.
+before, in :mod:`~amlb_ext.validity.task_evaluation` and
+:mod:`~amlb_ext.validity.window_certificate`; both hand over an :class:`Evaluation`, and the
+measures that are taken from files alone.
 
 Notation
 --------

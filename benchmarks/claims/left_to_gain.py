@@ -26,7 +26,8 @@ from amlb_ext.hardening.identifiers import RequiredColumns, select_columns
 from amlb_ext.hardening.split import split_task
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.report.compare import left_to_gain
-from amlb_ext.report.results_task import ReadPredictions, judge_predictions
+from amlb_ext.report.predictions import ReadPredictions
+from amlb_ext.report.results_task import judge_predictions
 from amlb_ext.sources import open_specs
 from amlb_ext.validity.candidates import candidates_beside, fit_zoo
 from amlb_ext.validity.measures import NOTHING_LEFT

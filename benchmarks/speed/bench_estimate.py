@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 
 from amlb_ext.estimate.osyn.bound import OsynSettings, osyn_iterative
-from amlb_ext.estimate.osyn.regions import Batch, Regions, tally_regions
+from amlb_ext.estimate.osyn.regions import Batch, Regions, place_rows, tally_regions
 
 #: Labelled rows.
 K = 500
@@ -73,9 +73,8 @@ class Problem:
             yield X, None, self.losses(X)
 
     def iterate(self) -> None:
-        osyn_iterative(
-            self.stream(), self.cells, self.loss_s, self.seen, OsynSettings(g=20_000)
-        )
+        placed = place_rows(self.stream(), self.cells)
+        osyn_iterative(placed, self.loss_s, self.seen, OsynSettings(g=20_000))
 
     def predict_and_place(self) -> None:
         for X in self.batches:

@@ -14,7 +14,6 @@ from amlb_ext.estimate.osyn.bound import (
     OsynSettings,
     adjusted_counts,
     osyn_closed,
-    osyn_counts,
     osyn_estimate,
     osyn_iterative,
     target_loss,
@@ -23,7 +22,7 @@ from amlb_ext.estimate.osyn.bound import (
 from amlb_ext.estimate.osyn.regions import (
     Regions,
     RegionTally,
-    drawn_batches,
+    place_rows,
     tally_regions,
 )
 from amlb_ext.estimate.osyn.run import sweep_settings
@@ -48,6 +47,12 @@ def problem(seed, K=12, n=6000, zero_one=False):
     rng = np.random.default_rng(seed + 1)
     loss_s = (rng.random(K) < 0.5).astype(float) if zero_one else 0.8 * rng.random(K)
     return Regions(rng.random((K, 2))), loss_s, generator(seed, zero_one)(n)
+
+
+def drawn_batches(draw, n, size):
+    """Yield n rows of a function that draws a given number of them."""
+    for start in range(0, n, size):
+        yield draw(min(size, n - start))
 
 
 def cut(batch, size):
@@ -81,7 +86,9 @@ def test_closed_form_is_the_converged_optimum(seed):
     above = np.bincount(of[batch[2] >= loss_s[of]], minlength=12)
     # no more rows than a region has with l(u) >= l(s): then each Target reaches l(s)
     g_star = np.minimum(above, 30)
-    found = osyn_iterative(cut(batch, 500), cells, loss_s, seen, g_star=g_star)
+    found = osyn_iterative(
+        place_rows(cut(batch, 500), cells), loss_s, seen, g_star=g_star
+    )
     closed = osyn_closed(loss_s, seen, g_star=g_star)
     assert found.F_minus_eps == pytest.approx(closed.F_minus_eps, abs=1e-12)
     assert found.bound == pytest.approx(closed.bound, abs=1e-12)
@@ -93,9 +100,9 @@ def test_closed_form_is_the_converged_optimum(seed):
 @settings(max_examples=15, deadline=None)
 def test_never_above_the_closed_form_of_its_own_weights(seed, n):
     cells, loss_s, batch = problem(seed, n=n)
-    found = osyn_iterative(
-        [batch], cells, loss_s, tally_regions([batch], cells), OsynSettings(g=600)
-    )
+    seen = tally_regions([batch], cells)
+    placed = place_rows([batch], cells)
+    found = osyn_iterative(placed, loss_s, seen, OsynSettings(g=600))
     assert found.F_minus_eps <= found.weights @ loss_s + 1e-12
     assert found.g <= found.g_star
 
@@ -108,17 +115,19 @@ def test_counts_give_exactly_the_general_result(seed, n, b):
         tally_regions([batch], cells),
         OsynSettings(g=600, b=b, a_hat="paper"),
     )
-    general = osyn_iterative(cut(batch, 111), cells, loss_s, seen, setting)
-    assert_same(general, osyn_counts(loss_s, seen, setting))
+    general = osyn_iterative(place_rows(cut(batch, 111), cells), loss_s, seen, setting)
+    assert_same(general, osyn_iterative(seen.rows(), loss_s, seen, setting))
 
 
 @pytest.mark.parametrize("zero_one", [True, False])
 def test_how_the_stream_is_cut_does_not_matter(zero_one):
     cells, loss_s, batch = problem(3, n=2500, zero_one=zero_one)
     seen, setting = tally_regions([batch], cells), OsynSettings(g=1500)
-    whole = osyn_iterative([batch], cells, loss_s, seen, setting)
+    whole = osyn_iterative(place_rows([batch], cells), loss_s, seen, setting)
     for size in (1, 37, 1000):
-        parts = osyn_iterative(cut(batch, size), cells, loss_s, seen, setting)
+        parts = osyn_iterative(
+            place_rows(cut(batch, size), cells), loss_s, seen, setting
+        )
         assert parts.F_minus_eps == whole.F_minus_eps
         assert parts.bound == whole.bound
         assert parts.beta == pytest.approx(
@@ -135,7 +144,7 @@ def test_memory_does_not_grow_with_the_stream():
     for n in (20_000, 200_000):
         stream = drawn_batches(generator(0, False), n, 5000)
         tracemalloc.start()
-        osyn_iterative(stream, cells, loss_s, seen, OsynSettings(g=2000))
+        osyn_iterative(place_rows(stream, cells), loss_s, seen, OsynSettings(g=2000))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0]
@@ -148,7 +157,9 @@ def test_algorithm_by_hand():
     cells, loss_s = Regions(np.array([[0.0], [10.0]])), np.array([0.5, 0.2])
     seen = tally_regions([batch], cells)
     # Targets .1 - .4 = -.3, .4 - .1 = .3, .9 - .4 = .5; 0 - .2 = -.2, .3 - .1 = .2
-    got = osyn_iterative(cut(batch, 2), cells, loss_s, seen, g_star=np.array([2, 1]))
+    got = osyn_iterative(
+        place_rows(cut(batch, 2), cells), loss_s, seen, g_star=np.array([2, 1])
+    )
     assert got.F_minus_eps == pytest.approx((0.5 + 0.3 + 0.2) / 3)
     np.testing.assert_allclose(got.weights, [2 / 3, 1 / 3])
     # a_1 = 1.4 / 3, a_2 = .15; p = .6, .4; β = 2 (.6 * .2178 + .4 * .0225)
@@ -157,7 +168,9 @@ def test_algorithm_by_hand():
     closed = osyn_closed(loss_s, seen, g_star=np.array([2, 1]))
     assert closed.F_minus_eps == pytest.approx(0.4)
     # asked for more than there are, negative Targets enter: (-.3 + .3 + .5 - .2 + .2) / 5
-    every = osyn_iterative([batch], cells, loss_s, seen, g_star=np.array([9, 9]))
+    every = osyn_iterative(
+        place_rows([batch], cells), loss_s, seen, g_star=np.array([9, 9])
+    )
     assert (every.g, every.g_star) == (5, 18)
     assert every.F_minus_eps == pytest.approx(0.1)
 
@@ -215,7 +228,7 @@ def test_empty_regions_and_flags():
     rows = np.linspace(0, 1, 40)[:, None]
     seen = tally_regions([(rows, None, np.ones(40))], cells)
     np.testing.assert_array_equal(seen.masses, [0.5, 0.5, 0])
-    got = osyn_counts(np.ones(3), seen, OsynSettings(g=30, b=0))
+    got = osyn_iterative(seen.rows(), np.ones(3), seen, OsynSettings(g=30, b=0))
     # 10 each asked for, none for the third, in which no row fell
     assert (got.g, got.g_star, got.empty) == (20, 30, 1)
     assert got.F_minus_eps == 1
@@ -269,8 +282,8 @@ def test_masses_alone_are_enough():
     assert b.beta == pytest.approx(2 * seen.masses @ loss_s**2)
     with pytest.raises(ConfigError, match="give the stream losses"):
         osyn_closed(loss_s, blind, OsynSettings(a_hat="paper"))
-    with pytest.raises(DataError, match="osyn_iterative"):
-        osyn_counts(loss_s, blind)
+    with pytest.raises(DataError, match="rows without losses"):
+        osyn_iterative(place_rows([(X, None, None)], cells), loss_s, blind)
 
 
 def test_stream_with_classes_and_sphere():

@@ -119,12 +119,9 @@ def test_estimated_masses_cost_a_term():
     assert counted.B > exact.B
 
 
-@pytest.mark.parametrize("method", ["kmeans", "voronoi"])
-def test_cells_cover_the_space_and_repeat(method):
+def test_cells_cover_the_space_and_repeat():
     rows = np.random.default_rng(0).standard_normal((400, 3))
-    one, two = (
-        independent_cells(rows, 6, np.random.default_rng(5), method) for _ in range(2)
-    )
+    one, two = (independent_cells(rows, 6, np.random.default_rng(5)) for _ in range(2))
     X = np.random.default_rng(1).standard_normal((1000, 3)) * 4
     np.testing.assert_array_equal(one.assign(X), two.assign(X))
     assert set(one.assign(X)) == set(range(6))
@@ -160,7 +157,5 @@ def test_refusals():
         partition_bound(loss[:0], cells[:0], np.ones(1))
     with pytest.raises(DataError, match="sum to 0"):
         partition_bound(loss, cells, np.zeros(1))
-    with pytest.raises(ConfigError, match="kmeans or voronoi"):
-        independent_cells(np.zeros((3, 1)), 2, np.random.default_rng(0), "other")
     with pytest.raises(ConfigError, match="choose m"):
         independent_cells(np.zeros((3, 1)), 4, np.random.default_rng(0))

@@ -24,12 +24,12 @@ from amlb_ext.units.failing_windows import (
     describe_heavy_windows,
     describe_zeros,
     find_failing_windows,
+    weigh_windows,
 )
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.past_features import FEATURES
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.units.window_rules import settle_window_rule
-from amlb_ext.units.windows import weigh_windows
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
 

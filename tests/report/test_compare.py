@@ -93,7 +93,7 @@ def row(found, framework, where="region"):
 def test_better_in_the_region_only():
     """A fifth less error there and five times as much elsewhere."""
     found = Planted().add("there", 0.8, 5.0).add("elsewhere", 1.2, 0.1).compare()
-    assert found.no_claim == ""
+    assert found.judged.no_claim == ""
     assert found.warnings == ()
     # the verdict is over all rows; what opposes it is described, and told as such
     told = row(found, "there")
@@ -126,11 +126,12 @@ def test_the_numbers_are_means_over_the_region_and_over_all_rows():
         assert told["low"] < told["difference"] < told["high"]
         assert (told["folds"], told["rows"]) == ("2/2", N)
     np.testing.assert_array_equal(found.judged.compared.weights, w)
-    assert found.is_weighted
+    weighting = found.judged.compared.weighting
+    assert weighting.is_weighted
     assert row(found, "g")["weighted"]
     assert not row(found, "g", "all rows")["weighted"]
     assert row(found, "g")["effective_size"] == 240
-    assert "the 240 rows with the largest P(F fails | x)" in found.weighting
+    assert "the 240 rows with the largest P(F fails | x)" in weighting.reason
 
 
 def test_large_errors_of_a_regression_count_no_more_than_the_cap():
@@ -236,7 +237,7 @@ def test_without_a_certificate_there_is_no_claim_where_f_fails():
             .all()
         )
         assert np.isfinite(table["difference"]).all()  # what was measured is still told
-    assert found.no_claim.startswith("t has no certificate")
+    assert found.judged.no_claim.startswith("t has no certificate")
     # a paired t test on all rows of F as it stands needs none
     assert row(found, "a", "all rows")["verdict"] == "better"
     assert row(found, "b", "all rows")["verdict"] == "worse"
@@ -250,7 +251,7 @@ def test_a_stress_test_allows_no_claim():
     assert set(in_region(found)["verdict"]) == {"no claim"}
     assert set(found.pairs["verdict"]) == {"no claim"}
     assert row(found, "a", "all rows")["verdict"] == "better"
-    assert found.no_claim == "certified as stress-test only: because."
+    assert found.judged.no_claim == "certified as stress-test only: because."
 
 
 def test_when_refits_beat_f_only_candidates_are_compared():
@@ -261,7 +262,7 @@ def test_when_refits_beat_f_only_candidates_are_compared():
     assert set(region["verdict"]) == {"no claim"}
     assert region["reason"].str.startswith("F's own re-fits seem to beat it").all()
     assert found.pairs["verdict"].tolist() == ["better"]
-    assert found.no_claim == region["reason"].iloc[0]
+    assert found.judged.no_claim == region["reason"].iloc[0]
 
 
 def test_an_f_that_is_not_the_suites_spoils_every_contrast():
@@ -287,8 +288,9 @@ def test_weights_worth_few_rows_are_left_out():
         "he place where F fails is worth only 20 rows, below "
         f"{SMALLEST_EFFECTIVE_SIZE:.0f}: all rows count alike"
     )
-    assert expected in found.weighting
-    assert not found.is_weighted
+    weighting = found.judged.compared.weighting
+    assert expected in weighting.reason
+    assert not weighting.is_weighted
     told = row(found, "a")
     assert not told["weighted"]
     # one test is not made twice: the numbers of all rows stand with that question
@@ -317,8 +319,11 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_region():
     # half of the folds tell nothing in any case
     assert told["verdict"] == plain["verdict"] == "incomplete"
     assert plain["effective_size"] == plain["rows"] == told["rows"] == N // 2
-    assert found.is_weighted
-    assert found.weighting.startswith("Where F fails are the 160 rows with the largest")
+    weighting = found.judged.compared.weighting
+    assert weighting.is_weighted
+    assert weighting.reason.startswith(
+        "where F fails are the 160 rows with the largest"
+    )
     pairs = found.pairs.set_index(["framework", "other"])
     assert pairs["weighted"].astype(bool).to_dict() == {
         ("all", "heavy"): True,
@@ -333,7 +338,8 @@ def test_without_weights_all_rows_count_alike(value):
     planted = Planted().add("a", 0.8)
     planted.full.rows["weight"] = value
     found = planted.compare()
-    assert "o place where F fails is known: all rows count alike" in found.weighting
+    weighting = found.judged.compared.weighting
+    assert "o place where F fails is known: all rows count alike" in weighting.reason
     assert row(found, "a")["effective_size"] == 0
     assert row(found, "a")["verdict"] == "no claim"
     assert row(found, "a", "all rows")["effective_size"] == N

@@ -41,7 +41,7 @@ def read(scored, table, tmp_path, name="mine.csv"):
         table.to_csv(path, index=False)
     else:
         table.astype({"truth": str}).to_parquet(path)
-    return read_given_predictions(SuiteFiles.load(scored.suite), {"mine": path})
+    return read_given_predictions(SuiteFiles.load(scored.suite), {"mine": path})[1]
 
 
 def test_it_stands_beside_the_run_with_its_numbers(scored, table, tmp_path):
@@ -61,16 +61,16 @@ def test_it_stands_beside_the_run_with_its_numbers(scored, table, tmp_path):
 
 
 def test_parquet_is_read_as_csv(scored, table, tmp_path):
-    of_csv = read(scored, table, tmp_path).tables
-    of_parquet = read(scored, table, tmp_path, "mine.parquet").tables
+    of_csv = read(scored, table, tmp_path)
+    of_parquet = read(scored, table, tmp_path, "mine.parquet")
     for key, expected in of_csv.items():
         pd.testing.assert_frame_equal(of_parquet[key], expected)
 
 
 def test_one_score_is_enough_for_two_classes(scored, table, tmp_path):
-    whole = read(scored, table, tmp_path).tables
+    whole = read(scored, table, tmp_path)
     short = table.rename(columns={"1": "score"}).drop(columns="0")
-    scores = read(scored, short, tmp_path).tables
+    scores = read(scored, short, tmp_path)
     key = ("mine", "titanic_full", 1)
     np.testing.assert_allclose(scores[key]["1"], whole[key]["1"])
     np.testing.assert_allclose(scores[key]["0"], whole[key]["0"])

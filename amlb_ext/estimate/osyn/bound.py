@@ -26,12 +26,9 @@ import numpy as np
 
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.estimate.osyn.regions import (
-    Batch,
     Placed,
-    Regions,
     RegionTally,
     is_zero_one,
-    place_rows,
     rows_inside,
 )
 from amlb_ext.stats.bounded_loss import checked_losses
@@ -357,77 +354,8 @@ def osyn_closed(
     )
 
 
-def osyn_counts(
-    loss_s: np.ndarray,
-    generated: RegionTally,
-    settings: OsynSettings | None = None,
-    rng: np.random.Generator | None = None,
-    g_star: np.ndarray | None = None,
-    masses: RegionTally | None = None,
-) -> OsynBound:
-    """Return what :func:`osyn_iterative` gives for 0-1 loss, from counts alone.
-
-    Parameters
-    ----------
-    loss_s : ndarray of shape (K,)
-        0 or 1.
-    generated : RegionTally
-        Of the rows that Algorithm 1 may select.
-    settings, rng, g_star
-        See :func:`osyn_closed`.
-    masses : RegionTally, optional
-        Of another stream, for p; by default ``generated``.
-
-    Returns
-    -------
-    OsynBound
-
-    Raises
-    ------
-    DataError
-        A loss other than 0 and 1, and those of :func:`osyn_closed`.
-
-    Examples
-    --------
-    Two regions with 2 wanted rows each: the first, l(s) = 1, has one row of loss 1 (Target 1) and
-    one of loss 0 (Target -1); the second, l(s) = 0, has Targets 0 only.
-
-    >>> seen = RegionTally(np.array([2, 9]), np.array([1.0, 4.0]), 0, True)
-    >>> osyn_counts(np.array([1, 0]), seen, g_star=np.array([2, 2])).F_minus_eps
-    0.0
-    """
-    masses = masses or generated
-    settings, loss_s, g_star = _prepare_inputs(
-        loss_s, masses, settings=settings, rng=rng, g_star=g_star
-    )
-    # Counts are enough for a loss that is 0 or 1; any other loss needs its rows.
-    if generated.loss_sums is None or not generated.zero_one or not is_zero_one(loss_s):
-        raise DataError(
-            "losses that are missing, or other than 0 and 1", "use osyn_iterative"
-        )
-    n_wrong = generated.loss_sums.astype(np.int64)
-    n_right = generated.counts - n_wrong
-    # Where l(s) = 1, a wrong row has Target 1 and is taken first, a right row has Target -1.
-    # Where l(s) = 0, every Target is 0.
-    wrong = np.minimum(n_wrong, g_star)
-    right = np.minimum(n_right, g_star - wrong)
-    targets = (wrong - right) * loss_s
-    total = float(targets.sum())
-    return bound_of_selected(
-        "osyn",
-        total,
-        selected=wrong + right,
-        g_star=g_star,
-        generated=generated,
-        masses=masses,
-        loss_s=loss_s,
-        settings=settings,
-    )
-
-
 def osyn_iterative(
-    stream: Iterable[Batch],
-    regions: Regions,
+    stream: Iterable[Placed],
     loss_s: np.ndarray,
     masses: RegionTally,
     settings: OsynSettings | None = None,
@@ -442,12 +370,14 @@ def osyn_iterative(
 
     Parameters
     ----------
-    stream : iterable of (X, labels or None, losses)
-    regions : Regions
+    stream : iterable of (regions, losses)
+        The region of each row, -1 for none, see
+        :func:`~amlb_ext.estimate.osyn.regions.place_rows`; of a 0-1 loss
+        :meth:`~amlb_ext.estimate.osyn.regions.RegionTally.rows` will do.
     loss_s : ndarray of shape (K,)
         Losses of the centres.
     masses : RegionTally
-        Of another stream of the same generator, for p.
+        Of a stream of the same generator, for p.
     settings, rng, g_star
         See :func:`osyn_closed`.
 
@@ -463,50 +393,18 @@ def osyn_iterative(
 
     Examples
     --------
-    >>> from amlb_ext.estimate.osyn.regions import drawn_batches, tally_regions
-    >>> rng = np.random.default_rng(0)
-    >>> def draw(n):
-    ...     X = rng.random((n, 1))
-    ...     return X, None, X[:, 0]
-    >>> s = np.array([[0.25], [0.75]])
-    >>> cells, of = Regions(s), OsynSettings(g=100, b=0)
-    >>> seen = tally_regions(drawn_batches(draw, 1000), cells)
-    >>> r = osyn_iterative(drawn_batches(draw, 1000, 50), cells, s[:, 0], seen, of)
-    >>> r.g, float(r.F_minus_eps), osyn_closed(s[:, 0], seen, of).F_minus_eps
-    (100, 0.5, 0.5)
-    """
-    placed = place_rows(stream, regions)
-    return osyn_selected(
-        placed, loss_s, masses, settings=settings, rng=rng, g_star=g_star
-    )
-
-
-def osyn_selected(
-    stream: Iterable[Placed],
-    loss_s: np.ndarray,
-    masses: RegionTally,
-    settings: OsynSettings | None = None,
-    rng: np.random.Generator | None = None,
-    g_star: np.ndarray | None = None,
-) -> OsynBound:
-    """Run Algorithm 1 over rows whose regions are known; see :func:`osyn_iterative`.
-
-    It spares placing the same rows again for every model.
-
-    Parameters
-    ----------
-    stream : iterable of (regions, losses)
-        The region of each row, -1 for none.
-    loss_s, masses, settings, rng, g_star
-        See :func:`osyn_iterative`.
-
-    Examples
-    --------
     >>> even = RegionTally(np.array([5, 5]), None, 0, False)
     >>> rows = [(np.array([0, 0, 1, 1, -1]), np.array([0.1, 0.3, 0.9, 0.6, 0.5]))]
-    >>> r = osyn_selected(rows, np.array([0.2, 0.8]), even, OsynSettings(g=2, b=0))
+    >>> r = osyn_iterative(rows, np.array([0.2, 0.8]), even, OsynSettings(g=2, b=0))
     >>> r.g, float(r.F_minus_eps)
     (2, 0.5)
+
+    Two regions with 2 wanted rows each: the first, l(s) = 1, has one row of loss 1 (Target 1) and
+    one of loss 0 (Target -1); the second, l(s) = 0, has Targets 0 only.
+
+    >>> seen = RegionTally(np.array([2, 9]), np.array([1.0, 4.0]), 0, True)
+    >>> osyn_iterative(seen.rows(), np.array([1, 0]), seen, g_star=np.array([2, 2])).F_minus_eps
+    0.0
     """
     settings, loss_s, g_star = _prepare_inputs(
         loss_s, masses, settings=settings, rng=rng, g_star=g_star
@@ -650,7 +548,7 @@ def bound_of_selected(
 ) -> OsynBound:
     """Return the bound from the sum of the Targets of the selected rows.
 
-    The three forms of OSYN share this step.
+    Both forms of OSYN share this step.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ argmin_i |x - s_i|² = argmax_i (x·s_i - h_i), one matrix product. A million ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -284,20 +284,12 @@ class RegionTally:
             return None
         return self.loss_sums / np.maximum(self.counts, 1)
 
-
-def drawn_batches(
-    draw: Callable[[int], Batch], n: int, batch: int = 50_000
-) -> Iterator[Batch]:
-    """Return a stream of n rows from a function that draws a given number of rows.
-
-    Examples
-    --------
-    >>> [len(l) for _, _, l in drawn_batches(lambda n: (np.zeros((n, 1)), None, np.zeros(n)), 7, 3)]
-    [3, 3, 1]
-    """
-    # the last batch has what is left
-    for start in range(0, n, batch):
-        yield draw(min(batch, n - start))
+    def rows(self) -> Iterator[Placed]:
+        """Yield the region and the loss of each row inside, of a 0-1 loss: the counts say all."""
+        assert self.loss_sums is not None
+        n_wrong = self.loss_sums.astype(np.int64)
+        for loss, n in ((1.0, n_wrong), (0.0, self.counts - n_wrong)):
+            yield np.repeat(np.arange(len(n)), n), np.full(n.sum(), loss)
 
 
 def tally_regions(
@@ -308,7 +300,7 @@ def tally_regions(
     Parameters
     ----------
     stream : iterable of (X, labels or None, losses or None)
-        See :func:`drawn_batches`. A stream without losses needs no predictions.
+        A stream without losses needs no predictions.
     regions : Regions
     C_h : float
 

@@ -21,11 +21,15 @@ from amlb_ext.estimate.osyn.bound import (
     checked_masses,
     clip_counts,
     osyn_closed,
-    osyn_counts,
     osyn_estimate,
     osyn_iterative,
 )
-from amlb_ext.estimate.osyn.regions import Batch, Regions, tally_regions
+from amlb_ext.estimate.osyn.regions import (
+    Batch,
+    Regions,
+    place_rows,
+    tally_regions,
+)
 from amlb_ext.stats.bounded_loss import BoundedLoss, checked_losses
 from amlb_ext.stats.error_estimate import ErrorEstimate
 
@@ -242,16 +246,12 @@ def run_osyn(
     if generated.loss_sums is not None:
         # For 0-1 loss the counts are enough, which spares a second pass over the rows.
         if generated.zero_one and loss.binary:
-            iterative = osyn_counts(losses, generated, settings, rng=new_stream())
+            placed = generated.rows()
         else:
-            iterative = osyn_iterative(
-                rows(),
-                regions,
-                losses,
-                masses=generated,
-                settings=settings,
-                rng=new_stream(),
-            )
+            placed = place_rows(rows(), regions)
+        iterative = osyn_iterative(
+            placed, losses, masses=generated, settings=settings, rng=new_stream()
+        )
     sweep_over_b = partial(
         sweep_settings,
         generated.masses,

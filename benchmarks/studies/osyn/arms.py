@@ -27,8 +27,7 @@ from amlb_ext.estimate.osyn.bound import (
     OsynBound,
     OsynSettings,
     osyn_closed,
-    osyn_counts,
-    osyn_selected,
+    osyn_iterative,
 )
 from amlb_ext.estimate.osyn.regions import Placed, RegionTally
 from amlb_ext.estimate.osyn.run import B_GRID, sweep_settings
@@ -74,7 +73,7 @@ def algorithm_1(
 ) -> OsynBound:
     """Return the bound of Algorithm 1 on rows that are at hand."""
     if not evidence.zero_one:
-        return osyn_selected(
+        return osyn_iterative(
             _place_batches(evidence), evidence.loss_s, evidence.masses, settings, rng
         )
     # of a 0-1 loss the counts say all: which rows are selected does not matter
@@ -87,8 +86,8 @@ def algorithm_1(
         outside=int((~is_inside).sum()),
         zero_one=True,
     )
-    return osyn_counts(
-        evidence.loss_s, generated, settings, rng, masses=evidence.masses
+    return osyn_iterative(
+        generated.rows(), evidence.loss_s, evidence.masses, settings, rng
     )
 
 

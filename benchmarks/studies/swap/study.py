@@ -14,7 +14,7 @@ A cell is one division of one table: all pairs share its fits.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -42,14 +42,23 @@ from amlb_ext.stats.bounded_loss import NO_CAP, ErrorCap, cap_from_baseline
 from amlb_ext.swap.contrast import Change, Contrast, RowContrast
 from amlb_ext.swap.foresee import (
     TableCoder,
+    draw_folds,
     foreseen_change,
     make_trees,
+    mean_of_passes,
     predictions_as_columns,
 )
-from amlb_ext.swap.harm import GROUPS, find_harm, rows_needed, worst_of_refit
+from amlb_ext.swap.harm import GROUPS, Harm, find_harm, rows_needed, worst_of_refit
 from amlb_ext.swap.remedy import find_remedy
 from amlb_ext.swap.segments import Segment, judge_segments, read_segments
-from amlb_ext.swap.words import BOUND_SHARE, bound_harm, find_words, list_conditions
+from amlb_ext.swap.words import (
+    BOUND_SHARE,
+    Conditions,
+    best_pair,
+    bound_harm,
+    find_words,
+    list_conditions,
+)
 from benchmarks.studies.engine import Rows, Seeded, Settings, Study, flat_rows, grid
 from benchmarks.studies.files import BIKE_DROPPED, find_data_file
 from benchmarks.studies.page import Part, Table, mean_and_error
@@ -65,6 +74,8 @@ PAIRS = (
 #: Rows that models are fitted on, at most the labelled ones, and those of the pool.
 FITTED, MOST_LABELLED, POOL = 3000, 1500, 8000
 REFITS = 5
+#: Folds and passes in which words are judged.
+WORD_FOLDS, WORD_PASSES = 5, 2
 #: Tables of a folder: file, target, columns that are left out.
 FILES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "bank": ("bank-full.csv", "y", ()),
@@ -378,18 +389,37 @@ def _judge_swap(
     worst = _worst_found(Z, truth, pool)
     measured["bound covers"] = float(bound >= worst)
     measured["worst found by a learner of the pool"] = worst / unit
-    words = find_words(contrast, harm, conditions, seed)
+    words = find_words(harm, conditions)
     if words is not None:
         inside = _meets_words(words.text, p.X.iloc[pool])
         if inside.any():
             true = float(truth[inside].mean())
-            measured |= _covers("words", words.change, true)
-            measured["said words"] = words.change.value / unit
+            change = _change_in_words(contrast, harm, conditions, seed)
+            measured |= _covers("words", change, true)
+            measured["said words"] = change.value / unit
             measured["true words"] = true / unit
     measured |= _segments(p, contrast, truth)
     measured |= _remedy(p, g, harm.passes, foreseen_change(harm.passes, Z[pool]))
     measured["rows needed over n"] = rows_needed(harm, p.n) / p.n
     return measured
+
+
+def _change_in_words(
+    contrast: Contrast, harm: Harm, conditions: Conditions, seed: int
+) -> Change:
+    """Return the change of a group in words, each fold judged by words found without its rows."""
+    rng = random_stream(seed, "swap", "words")
+    changes = []
+    for _ in range(WORD_PASSES):
+        fold = draw_folds(len(contrast), WORD_FOLDS, rng, contrast.clusters)
+        told = np.zeros(len(contrast))
+        for left_out in range(WORD_FOLDS):
+            learnt = fold != left_out
+            known = replace(conditions, met=conditions.met[learnt])
+            _, rows = conditions.pair(*best_pair(known, harm.score[learnt]))
+            told[~learnt] = rows[~learnt]
+        changes.append(contrast.change(told))
+    return mean_of_passes(changes)
 
 
 def _covers(name: str, change: Change, true: float) -> dict[str, float]:
