@@ -1,14 +1,12 @@
 """A suite of series in a user's AMLB configuration, and at an address."""
 
-import functools
-import http.server
-import threading
 import zipfile
 
 import pandas as pd
 import pytest
 import yaml
 from commands import words_of
+from loopback_http import respond, serving
 
 from amlb_ext.cli import main
 from amlb_ext.sources.bundled_series import simulate_series
@@ -29,18 +27,14 @@ def suite(tmp_path_factory):
 @pytest.fixture
 def address(tmp_path):
     """Serve the uploads of an export on loopback."""
-    (tmp_path / "out" / "upload").mkdir(parents=True)
+    upload = tmp_path / "out" / "upload"
+    upload.mkdir(parents=True)
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *words):
-            pass
+    def answer(handler, over):
+        respond(handler, (upload / handler.path.lstrip("/")).read_bytes())
 
-    handler = functools.partial(Quiet, directory=str(tmp_path / "out" / "upload"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(answer) as address:
+        yield address
 
 
 def tasks_of(path):

@@ -13,7 +13,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import requests
-from hostile_files import respond, serving
+from loopback_http import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError, NetworkError, ServiceError, SourceError
