@@ -71,29 +71,6 @@ def test_series_are_not_read_from_s3(suite, tmp_path, refused):
     assert "https://HOST/FOLDER" in refused(words)
 
 
-def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, output_of):
-    user = tmp_path / "user"
-    user.mkdir()
-    (user / "config.yaml").write_text("# mine\nseed: 3\n")
-    where = ["--userdir", str(user)]
-    assert "HardsynthForecast_series" in output_of(
-        "install", suite, "--name series", where
-    )
-    home = user / "hardsynth_suites" / "series"
-    path = tasks_of(home / "benchmarks" / "series.yaml")["sales_full"]["path"]
-    assert path == str(suite / "data" / "sales_full" / "sales_full.csv")
-    module = yaml.safe_load((home / "frameworks.yaml").read_text())
-    assert module["HardsynthForecast_series"]["module"] == (
-        "hardsynth_suites.series.extensions.HardsynthForecast"
-    )
-    assert "already installed as series" in output_of(
-        "install", suite, "--name series", where
-    )
-    assert main(["uninstall", str(suite), *where, "-q"]) == 0
-    assert [path.name for path in user.iterdir()] == ["config.yaml"]
-    assert (user / "config.yaml").read_text() == "# mine\nseed: 3\n"
-
-
 def test_a_certificate_of_several_origins_belongs_to_the_suite(suite, capsys):
     """Each origin is a task of its own, and the origins of a table are certified together."""
     folder = suite.parent

@@ -7,7 +7,6 @@ from sample_reports import row_of
 from sklearn.metrics import roc_auc_score
 
 import amlb_ext as hs
-from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.gate.suites import check_suite
 from amlb_ext.report import build_report, report_tables
@@ -212,19 +211,3 @@ def test_a_loss_of_no_task_is_status_2(
     (tmp_path / "unknown.csv").write_text(",0,maybe\n0,0,3\nmaybe,1,0\n")
     words = ["report", str(scored.suite), "--results", str(scored.results), "-q"]
     assert culprit in refused(words, "--text -j 1 --loss", [loss])
-
-
-def test_the_shell_says_the_same(scored, full, by_costs, tmp_path, capsys):
-    first, second = full.labels
-    costs = tmp_path / "costs.csv"
-    costs.write_text(f",{first},{second}\n{first},0,7\n{second},1,0\n")
-    words = ["report", str(scored.suite), "--results", str(scored.results), "-q"]
-    out = tmp_path / "out"
-    assert main([*words, "-j", "1", "--loss", str(costs), "-o", str(out)]) in (0, 1)
-    written = pd.read_csv(out / "report" / "contrasts.csv")
-    told = row_of(written, task=TASK, framework=CANDIDATE, where="all rows")
-    expected = row_of(
-        by_costs[1]["contrasts"], task=TASK, framework=CANDIDATE, where="all rows"
-    )
-    assert told["difference"] == pytest.approx(expected["difference"])
-    assert "cost of decisions" in (out / "report.html").read_text()
