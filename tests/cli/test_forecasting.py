@@ -19,14 +19,6 @@ def table(tmp_path_factory):
 COLUMNS = ["--series", "item_id", "--time", "timestamp", "--target", "target"]
 
 
-def test_few_series_are_compared_over_time(table, output_of):
-    flags = ["--horizon", "2", "--origins", "30", "--step", "1", "--alpha", "1"]
-    models = ["--baseline", "drift", "--candidate", "naive=seasonal_naive"]
-    text = output_of("compare", [table], COLUMNS, flags, models)
-    assert "30 test origins" in text
-    assert "24 series are too few to learn where F fails" in text
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -3,9 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from commands import words_of
-from sklearn.linear_model import LinearRegression
-from sklearn.tree import DecisionTreeRegressor
 
 from amlb_ext.cli import main
 from amlb_ext.suite import SuiteFiles
@@ -53,33 +50,6 @@ def test_a_suite_says_how_its_rows_were_split_and_keeps_the_groups(visits, tmp_p
     _, test_file = suite.pair("visits_full", 0)
     assert list(pd.read_csv(test_file)) == ["a", "b", "cost"]
     assert main(["verify", str(out), "-q"]) == 0
-
-
-def test_a_dry_run_says_what_time_does(visits, tmp_path, capsys):
-    flags = ["--target", "cost", "--time", "day", "--gap", "2D", "--dry-run"]
-    assert main(["generate", str(visits), *flags, "-o", str(tmp_path / "hard")]) == 0
-    shown = capsys.readouterr()
-    assert "forward in time by 'day'" in shown.out + shown.err
-
-
-@pytest.mark.exhaustive
-def test_models_are_compared_in_time_without_the_column_of_times(
-    visits, tmp_path, output_of
-):
-    joblib = pytest.importorskip("joblib")
-    table = pd.read_csv(visits)
-    X, y = table[["a", "b"]], table["cost"]
-    joblib.dump(LinearRegression().fit(X[:100], y[:100]), tmp_path / "f.pkl")
-    tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X[:100], y[:100])
-    joblib.dump(tree, tmp_path / "g.pkl")
-    new, old = tmp_path / "new.csv", tmp_path / "old.csv"
-    table[100:].to_csv(new, index=False)
-    table[:100].to_csv(old, index=False)
-    flags = words_of("--target cost --time day --drop patient --train", old)
-    flags += ["--baseline", str(tmp_path / "f.pkl"), "--trust-pickle", "--refits", "2"]
-    said = output_of("compare", new, flags, "--candidate", tmp_path / "g.pkl")
-    assert "where F fails is learnt forward in time by 'day'" in said
-    assert "on bootstrap samples of its training rows" in said
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 MISTYPED = [
     "generate nope.csv -o out",
     "harden nope.yaml -o out",
+    "generate bundled/toy --config nope.yaml -o out",
     "compare nope.csv --target y --baseline a.skops --candidate b.skops",
     "estimate nope.skops nope.csv",
     "estimate ridge nope.csv",

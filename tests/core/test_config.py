@@ -1,6 +1,6 @@
 import pytest
 
-from amlb_ext.core.config import PRESETS, build_config, read_config
+from amlb_ext.core.config import PRESETS, build_config
 from amlb_ext.core.errors import ConfigError
 
 
@@ -48,13 +48,3 @@ def test_kappa_is_open_only_where_nobody_set_it():
         build_config({"preset": "literal"}, {"search": {"kappa": None}}).search.kappa
         is None
     )
-
-
-def test_unknown_preset_names_the_nearest():
-    with pytest.raises(ConfigError, match="did you mean 'literal'"):
-        build_config({"preset": "litteral"})
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match="cannot read"):
-        read_config(tmp_path / "none.yaml")

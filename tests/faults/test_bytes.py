@@ -264,7 +264,3 @@ def test_a_file_as_baseline_is_asked_for(tmp_path, desk, refused, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(repair) == 0
     assert contents(out) == before
-
-
-def test_a_source_without_repair_is_refused(suite, refused):
-    assert "--repair --source SPEC" in refused("verify", suite, "--source t.csv")

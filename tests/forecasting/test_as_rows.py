@@ -96,8 +96,3 @@ def test_a_suite_of_rows_is_split_in_time_with_a_gap(tmp_path, capsys):
         # intervals count series
         assert tested["group"].nunique() == 6
     assert main(["verify", str(out), "-q"]) == 0
-
-
-def test_flags_of_forecasting_suites_are_refused(tmp_path, refused):
-    words = ["generate", "bundled/series", "--as-rows", "6", "--origins", "2"]
-    assert "--folds says how many blocks" in refused(words, "-o", tmp_path / "rows")

@@ -20,12 +20,6 @@ def test_macrodata_has_twelve_whole_quarterly_series():
     assert np.all(panel.values[panel.names.index("pop")] > 177)
 
 
-def test_nothing_is_said_of_twelve_series_at_one_origin(refused):
-    error = refused("compare", WORDS)
-    assert "12 series at 1 origin: nothing valid can be said" in error
-    assert "--origins 30 --step 1" in error
-
-
 def test_over_time_nothing_is_claimed_where_f_fails(output_of):
     said = output_of("compare", WORDS, "--origins 30 --step 1")
     assert "12 series are too few to learn where F fails" in said

@@ -145,11 +145,6 @@ def test_no_half_is_empty(n):
         assert 0 < _first_half(names, seed, 0).sum() < n
 
 
-def test_a_forecast_that_is_missing_is_named():
-    with pytest.raises(ModelError, match="mine has no forecast of series 'x'"):
-        forecaster("file").forecast(request(pasts(1), names=("x",)))
-
-
 class Broken(Repeat):
     def predict(self, horizon):
         return np.full(horizon, np.nan)
@@ -158,13 +153,6 @@ class Broken(Repeat):
 def test_a_forecast_that_is_not_finite_is_refused_with_its_series():
     with pytest.raises(ModelError, match="forecasts NaN or infinity for series 's0'"):
         checked_forecasts(ImportedForecaster("broken", Broken), request())
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(ModelError, match="did you mean 'theta'"):
-        make_forecaster("tetha")
-    with pytest.raises(ModelError, match="cannot import no_such_module:Model"):
-        make_forecaster("no_such_module:Model")
 
 
 def amlb_scores(y, mean, quantiles, past):

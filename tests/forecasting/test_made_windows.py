@@ -1,6 +1,5 @@
 """Made windows: from failures of earlier origins alone, kept where F still fails, certified."""
 
-import json
 import shutil
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hostile_files import reseal
 
 from amlb_ext.cli import main
 from amlb_ext.cli.verify import verify_folder
@@ -19,7 +19,6 @@ from amlb_ext.report.series import score_made_windows
 from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
 from amlb_ext.suite.place import place_definitions
-from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.stored_windows import ForecastSuite
@@ -143,19 +142,6 @@ def changed(suite, tmp_path):
     shutil.copytree(suite, copy)
     place_definitions(ForecastSuite.load(copy))
     return copy
-
-
-def reseal(folder):
-    """Let the manifest vouch for the files as they are: what a wrong writer would leave."""
-    import hashlib
-
-    path = folder / "hardsynth" / "manifest.json"
-    content = json.loads(path.read_text())
-    content.pop("sha256")
-    for file in content["files"]:
-        data = (folder / file).read_bytes()
-        content["files"][file] = hashlib.sha256(data).hexdigest()
-    path.write_text(sealed_text(content))
 
 
 def write_csv(folder, table):

@@ -1,15 +1,14 @@
 """``verify --repair`` of series: the suite is made again beside itself by its order."""
 
-import json
 import shutil
 
 import pytest
+from hostile_files import reseal
 
 from amlb_ext.cli import main
 from amlb_ext.core.files import sha256_file
 from amlb_ext.sources.bundled_series import simulate_series
 from amlb_ext.suite import verify_suite
-from amlb_ext.suite.sealed_json import sealed_text
 
 
 def digests(root):
@@ -125,11 +124,7 @@ def test_an_order_of_a_table_is_repeated_with_its_flags(tmp_path, capsys):
     ],
 )
 def test_an_order_of_a_stranger_is_refused(order, message, suite, twin, capsys):
-    manifest = suite / "hardsynth" / "manifest.json"
-    entry = json.loads(manifest.read_text())
-    entry.pop("sha256", None)
-    entry["order"] |= order
-    manifest.write_text(sealed_text(entry))
+    reseal(suite, lambda entry: entry["order"].update(order))
     damage(suite)
     before = digests(suite)
     source = ["--source", str(twin.folder / "mine.yaml")]

@@ -11,8 +11,6 @@ from commands import words_of
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
 from amlb_ext.core.errors import SuiteError
-from amlb_ext.suite import verify_suite
-from amlb_ext.suite.place import place_definitions, runnable_definition
 from amlb_ext.suite.series_manifest import ForecastTask
 from amlb_ext.suite.twin import Original, pair_of_series
 from amlb_ext.units.stored_windows import ForecastSuite
@@ -64,18 +62,6 @@ def test_each_table_keeps_its_own_horizon_and_series(twin):
     table = pd.read_csv(twin.folder / "b.csv")
     assert list(failing.panel.names) == sorted(table["shop"].unique())
     assert len(stores.read_twins(stores.read_failing_windows())) == 4
-
-
-def test_a_moved_twin_runs_from_where_it_stands(twin, tmp_path):
-    moved = tmp_path / "elsewhere"
-    shutil.copytree(twin.suite, moved)
-    assert any("mine_hard.yaml" in finding for finding in verify_suite(moved))
-    suite = ForecastSuite.load(moved)
-    definition = runnable_definition(suite, "mine_hard", tmp_path / "out")
-    paths = [e["dataset"]["path"] for _, e in read_definition(Path(definition))]
-    assert all(path.startswith(str(moved)) for path in paths)
-    place_definitions(suite)
-    assert verify_suite(moved) == []
 
 
 def test_export_and_installation_have_the_twin(twin, tmp_path):

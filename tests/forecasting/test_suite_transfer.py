@@ -1,14 +1,12 @@
 """A suite of series in a user's AMLB configuration, and at an address."""
 
-import functools
-import http.server
-import threading
 import zipfile
 
 import pandas as pd
 import pytest
 import yaml
 from commands import words_of
+from loopback_http import respond, serving
 
 from amlb_ext.cli import main
 from amlb_ext.sources.bundled_series import simulate_series
@@ -29,18 +27,14 @@ def suite(tmp_path_factory):
 @pytest.fixture
 def address(tmp_path):
     """Serve the uploads of an export on loopback."""
-    (tmp_path / "out" / "upload").mkdir(parents=True)
+    upload = tmp_path / "out" / "upload"
+    upload.mkdir(parents=True)
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *words):
-            pass
+    def answer(handler, over):
+        respond(handler, (upload / handler.path.lstrip("/")).read_bytes())
 
-    handler = functools.partial(Quiet, directory=str(tmp_path / "out" / "upload"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(answer) as address:
+        yield address
 
 
 def tasks_of(path):
@@ -75,29 +69,6 @@ def test_amlb_reads_the_series_of_an_export_from_its_address(suite, address, tmp
 def test_series_are_not_read_from_s3(suite, tmp_path, refused):
     words = words_of("export", suite, "--base-url s3://bucket/x -o", tmp_path / "o")
     assert "https://HOST/FOLDER" in refused(words)
-
-
-def test_an_installed_suite_names_the_place_where_it_stands(suite, tmp_path, output_of):
-    user = tmp_path / "user"
-    user.mkdir()
-    (user / "config.yaml").write_text("# mine\nseed: 3\n")
-    where = ["--userdir", str(user)]
-    assert "HardsynthForecast_series" in output_of(
-        "install", suite, "--name series", where
-    )
-    home = user / "hardsynth_suites" / "series"
-    path = tasks_of(home / "benchmarks" / "series.yaml")["sales_full"]["path"]
-    assert path == str(suite / "data" / "sales_full" / "sales_full.csv")
-    module = yaml.safe_load((home / "frameworks.yaml").read_text())
-    assert module["HardsynthForecast_series"]["module"] == (
-        "hardsynth_suites.series.extensions.HardsynthForecast"
-    )
-    assert "already installed as series" in output_of(
-        "install", suite, "--name series", where
-    )
-    assert main(["uninstall", str(suite), *where, "-q"]) == 0
-    assert [path.name for path in user.iterdir()] == ["config.yaml"]
-    assert (user / "config.yaml").read_text() == "# mine\nseed: 3\n"
 
 
 def test_a_certificate_of_several_origins_belongs_to_the_suite(suite, capsys):

@@ -104,10 +104,3 @@ def test_a_record_is_repeated_and_a_changed_file_shows(
     (folder / "old.csv").write_text(old.replace("yes", "no", 1))
     assert "train is not the file" in refused("gate signed.json --check")
     (folder / "old.csv").write_text(old)
-
-
-@pytest.mark.parametrize("word", ["0", "two", "200%", "nan"])
-def test_a_share_that_is_none_is_refused(folder, monkeypatch, capsys, word):
-    monkeypatch.chdir(folder)
-    assert run(folder, "--max-flips", word) == 2
-    assert "--max-flips" in capsys.readouterr().err

@@ -109,11 +109,6 @@ def test_a_class_missing_from_training_gets_probability_zero():
     np.testing.assert_allclose(f.sum(axis=1), 1.0)
 
 
-def test_import_path_with_parameters():
-    config = BaselineConfig(model="sklearn.tree.DecisionTreeClassifier:max_depth=1")
-    assert resolve_model(config, Kind.BINARY).params == {"max_depth": 1}
-
-
 @pytest.mark.parametrize(
     ("model", "kind", "message"),
     [

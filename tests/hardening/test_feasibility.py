@@ -109,25 +109,6 @@ def test_a_declared_rule_is_kept_and_rows_that_break_it_make_no_rows(tmp_path):
     assert "infeasible failures" in {note.kind for note in fold.notes}
 
 
-# on every run tests/faults/test_cluster.py holds units of other processes to the same bytes
-@pytest.mark.exhaustive
-def test_workers_change_no_byte(tmp_path):
-    make_table(tmp_path / "table.csv").head(200).to_csv(
-        tmp_path / "table.csv", index=False
-    )
-    contents = []
-    for workers in ("1", "2"):
-        out = tmp_path / f"out{workers}"
-        # later flags win over earlier ones
-        flags = [*FAST, "--folds", "2", "-j", workers, "--target", "label"]
-        flags += ["--baseline", "logistic", "--times", "1"]
-        command = ["generate", str(tmp_path / "table.csv"), "-o", str(out), *flags]
-        assert main(command) == 0
-        files = sorted(path for path in out.rglob("*") if path.is_file())
-        contents.append({path.relative_to(out): path.read_bytes() for path in files})
-    assert contents[0] == contents[1]
-
-
 def test_a_target_that_can_be_read_off_is_told(tmp_path):
     rows = make_table(tmp_path / "table.csv", target="total")
     assert any(

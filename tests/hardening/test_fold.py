@@ -122,13 +122,6 @@ def test_no_real_row_on_both_sides_of_hard(regression):
     assert not set(train["parent_row"]) & set(test["parent_row"])
 
 
-def test_made_rows_keep_the_tables_form(regression):
-    for part in ("ga", "synthetic"):
-        features = regression.parts[part].test.features
-        assert list(features.columns) == [*[f"x{j}" for j in range(6)], "color"]
-        assert features["color"].cat.categories.tolist() == ["blue", "green", "red"]
-
-
 @pytest.mark.parametrize("labels", [("no", "yes"), ("a", "b", "c")])
 def test_classes_fail_where_planted(labels):
     hard = harden(

@@ -9,7 +9,6 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.tables import make_task
 from amlb_ext.hardening.identifiers import (
     RequiredColumns,
-    _chance_together,
     check_column_options,
     find_identifiers,
     row_numbers,
@@ -126,11 +125,3 @@ def test_a_table_of_identifiers_alone_is_refused():
     task = split_task(make_task(frame, "y", name="t"), SplitConfig(), 1)
     with pytest.raises(DataError, match="--keep id"):
         select_columns(task, SourceConfig(), RequiredColumns())
-
-
-@pytest.mark.parametrize("rows", [1, 3, 19, 20, 25])
-def test_few_rows_are_placed_without_a_warning(rows):
-    chance = _chance_together(np.array([1, rows]), rows)
-    # all rows of a table never fall into one of its parts
-    assert chance[1] == 0
-    assert np.isfinite(chance).all()

@@ -5,9 +5,7 @@ import io
 import json
 import os
 import tarfile
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from sklearn.linear_model import LinearRegression
 
@@ -66,45 +64,3 @@ def tarred(path, *members, mode="w:gz"):
             info.size = len(data)
             out.addfile(info, io.BytesIO(data))
     return path
-
-
-@contextlib.contextmanager
-def serving(answer):
-    """Serve what ``answer(handler, over)`` writes to every request; yield the address."""
-    over = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self):
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            with contextlib.suppress(OSError):
-                answer(self, over)
-
-        do_GET = do_POST = handle_any
-
-        def do_HEAD(self):
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def respond(handler, body=b"", status=200, **headers):
-    """Send a status, headers with ``_`` for ``-``, and a body."""
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name.replace("_", "-"), str(value))
-    handler.end_headers()
-    handler.wfile.write(body)

@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from loopback_http import respond, serving
 
 
 def as_answer(code: str) -> str:
@@ -159,104 +160,77 @@ def serve(port: int = 0) -> Iterator[Endpoint]:
     """Serve until the block ends."""
     state = Endpoint()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *arguments: object) -> None:
-            pass
+    def answer(handler: BaseHTTPRequestHandler, over: threading.Event) -> None:
+        state.requests += 1
+        state.keys.add(handler.headers.get("Authorization", ""))
+        body = json.loads(handler.body)
+        state.asked.append(body)
+        state.paths.append(handler.path)
+        state.headers.append(dict(handler.headers))
+        if not handler.path.partition("?")[0].endswith("/v1/chat/completions"):
+            handler.send_error(404)
+            return
+        fault = state.faults.pop(0) if state.faults else None
+        if isinstance(fault, int):
+            where = {"Location": f"{state.url}/elsewhere"} if fault == 302 else {}
+            # servers have been seen to repeat the key in an error
+            told = handler.headers["Authorization"].encode()
+            respond(handler, told, fault, Retry_After="0.01", **where)
+        elif fault == "no system" and body["messages"][0]["role"] == "system":
+            told = b'{"error": {"message": "System role not supported"}}'
+            respond(handler, told, 400)
+        else:
+            _answer(handler, body, fault)
 
-        def do_POST(self) -> None:
-            state.requests += 1
-            state.keys.add(self.headers.get("Authorization", ""))
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.asked.append(body)
-            state.paths.append(self.path)
-            state.headers.append(dict(self.headers))
-            if not self.path.partition("?")[0].endswith("/v1/chat/completions"):
-                self.send_error(404)
-                return
-            fault = state.faults.pop(0) if state.faults else None
-            try:
-                self._reply(body, fault)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True
-
-        def _reply(self, body: dict, fault: object) -> None:
-            if isinstance(fault, int):
-                self.send_response(fault)
-                self.send_header("Retry-After", "0.01")
-                if fault == 302:
-                    self.send_header("Location", f"{state.url}/elsewhere")
-                self.end_headers()
-                # servers have been seen to repeat the key in an error
-                self.wfile.write(self.headers["Authorization"].encode())
-                return
-            if fault == "no system" and body["messages"][0]["role"] == "system":
-                self.send_response(400)
-                self.end_headers()
-                self.wfile.write(b'{"error": {"message": "System role not supported"}}')
-                return
-            if fault == "slow":
-                time.sleep(1.0)
-            out = (
-                b"<html>proxy</html>" if fault == "html" else self._answer(body, fault)
-            )
-            self.send_response(200)
-            if fault == "gzip":
-                self.send_header("Content-Encoding", "gzip")
-                out = gzip.compress(out)
-            if fault in ("stream", "ollama"):
-                out = as_stream(json.loads(out), fault)
-            length = len(out)
-            if fault == "cut":
-                out = out[: length // 2]
-            if fault == "endless":
-                length = 1 << 40
-            self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(out)
-            if fault == "cut":
-                self.close_connection = True
-            while fault == "endless":
-                self.wfile.write(b" " * (1 << 20))
-
-        def _answer(self, body: dict, fault: object) -> bytes:
-            turn = sum(m["role"] == "assistant" for m in body["messages"])
-            script = SCRIPTS[body["model"]]
-            text = script[turn % len(script)].replace("PORT", str(server.server_port))
-            content = {
-                "choices": [
-                    {
-                        "message": {"role": "assistant", "content": text},
-                        "finish_reason": "stop",
-                    }
-                ],
-            }
-            if fault != "no usage":
-                asked = sum(len(m["content"]) for m in body["messages"])
-                content["usage"] = {
-                    "prompt_tokens": asked // 4,
-                    "completion_tokens": len(text) // 4,
-                }
-            if fault in ("length", "empty"):
-                [choice] = content["choices"]
-                choice["message"]["content"] = (
-                    "```python\nimport" if fault == "length" else None
-                )
-                choice["finish_reason"] = "length" if fault == "length" else "stop"
-            if fault == "cached tokens":
-                cached = {"cached_tokens": content["usage"]["prompt_tokens"]}
-                content["usage"]["prompt_tokens_details"] = cached
-            return json.dumps(content).encode()
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
-    serving = partial(server.serve_forever, poll_interval=0.02)
-    threading.Thread(target=serving, daemon=True).start()
-    state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    try:
+    with serving(answer, port) as address:
+        state.url = f"{address}/v1"
         yield state
-    finally:
-        server.shutdown()
-        server.server_close()
+
+
+def _answer(handler: BaseHTTPRequestHandler, body: dict, fault: object) -> None:
+    """Answer as the model's script says, or as a fault has it."""
+    if fault == "slow":
+        time.sleep(1.0)
+    if fault == "html":
+        out = b"<html>proxy</html>"
+    else:
+        out = json.dumps(_reply(handler, body, fault)).encode()
+    headers = {}
+    if fault == "gzip":
+        headers["Content-Encoding"] = "gzip"
+        out = gzip.compress(out)
+    if fault in ("stream", "ollama"):
+        out = as_stream(json.loads(out), fault)
+    length = len(out)
+    if fault == "cut":
+        out = out[: length // 2]
+        handler.close_connection = True
+    if fault == "endless":
+        length = 1 << 40
+    respond(handler, out, Content_Length=length, **headers)
+    while fault == "endless":
+        handler.wfile.write(b" " * (1 << 20))
+
+
+def _reply(handler: BaseHTTPRequestHandler, body: dict, fault: object) -> dict:
+    turn = sum(m["role"] == "assistant" for m in body["messages"])
+    script = SCRIPTS[body["model"]]
+    port = handler.server.server_port
+    text = script[turn % len(script)].replace("PORT", str(port))
+    said = {"length": "```python\nimport", "empty": None}.get(fault, text)
+    reason = "length" if fault == "length" else "stop"
+    message = {"role": "assistant", "content": said}
+    content = {"choices": [{"message": message, "finish_reason": reason}]}
+    if fault != "no usage":
+        asked = sum(len(m["content"]) for m in body["messages"])
+        content["usage"] = {
+            "prompt_tokens": asked // 4,
+            "completion_tokens": len(text) // 4,
+        }
+    if fault == "cached tokens":
+        cached = {"cached_tokens": content["usage"]["prompt_tokens"]}
+        content["usage"]["prompt_tokens_details"] = cached
+    return content
 
 
 if __name__ == "__main__":

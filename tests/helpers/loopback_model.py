@@ -1,13 +1,13 @@
 """A model behind an address on this machine, right or wrong in many ways."""
 
 import json
-import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 
+import loopback_http
 import pyarrow as pa
+from loopback_http import respond
 
 #: What a way of answering gets, and what it returns: status, headers, body.
 Answer = tuple[int, dict[str, str], bytes]
@@ -63,41 +63,21 @@ def serving(predict: Callable[[list[dict]], dict], port: int = 0):
     """Run a model while the block runs; on a free port unless one is named."""
     model = LoopbackModel(predict)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            given = self.headers.get("Authorization", "")
-            model.keys.add(given)
-            if self.headers["Content-Type"] == "application/json":
-                records = json.loads(body)["records"]
-            else:
-                records = pa.ipc.open_stream(body).read_all().to_pylist()
-            model.rows.append(len(records))
-            if model.key and given != f"Bearer {model.key}":
-                # as careless services do
-                said = f"no such key: {given}".encode()
-                status, headers, content = 401, JSON, said
-            else:
-                status, headers, content = model.answer(records)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            # whoever asked may have gone
-            with suppress(OSError):
-                self.wfile.write(content)
+    def answer(handler, over):
+        given = handler.headers.get("Authorization", "")
+        model.keys.add(given)
+        if handler.headers["Content-Type"] == "application/json":
+            records = json.loads(handler.body)["records"]
+        else:
+            records = pa.ipc.open_stream(handler.body).read_all().to_pylist()
+        model.rows.append(len(records))
+        if model.key and given != f"Bearer {model.key}":
+            # as careless services do
+            status, headers, content = 401, JSON, f"no such key: {given}".encode()
+        else:
+            status, headers, content = model.answer(records)
+        respond(handler, content, status, **headers, Content_Length=len(content))
 
-        def log_message(self, *about):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    model.url = f"http://127.0.0.1:{server.server_port}/predict"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with loopback_http.serving(answer, port) as address:
+        model.url = f"{address}/predict"
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -7,12 +7,14 @@ import hashlib
 import socket
 import struct
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
+
+from loopback_http import respond, serving
 
 PREFIX = "/api/v1/xml/"
 NAMESPACE = 'xmlns:oml="http://openml.org/openml"'
@@ -44,68 +46,40 @@ class LoopbackOpenML:
     tasks: dict[int, tuple[int, int, str | None]]
     suites: dict[int, list[int]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    root: str = field(default="", init=False)
 
     def __enter__(self) -> LoopbackOpenML:
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_HEAD(self) -> None:
-                self.send_response(412)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def do_GET(self) -> None:
-                owner.requests.append(self.path)
-                self._reply(owner.answer(urlsplit(self.path).path))
-
-            def do_POST(self) -> None:
-                owner.requests.append(self.path)
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self._reply(owner.take(urlsplit(self.path).path, self.headers, body))
-
-            def _reply(self, answer: tuple[int, str, str] | None) -> None:
-                if answer is None:  # the connection breaks
-                    self.connection.setsockopt(
-                        socket.SOL_SOCKET, socket.SO_LINGER, _RESET
-                    )
-                    self.close_connection = True
-                    self.connection.close()
-                    return
-                status, kind, text = answer
-                body = gzip.compress(text.encode())
-                self.send_response(status)
-                self.send_header("Content-Type", f"{kind}; charset=utf-8")
-                self.send_header("Content-Encoding", "gzip")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
+        self._stack = ExitStack()
+        self.root = self._stack.enter_context(serving(self._serve, head=412))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *about: object) -> None:
         self.stop()
 
     def stop(self) -> None:
         """Stop serving; a second call does nothing."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-            self._server.server_close()
+        self._stack.close()
 
-    @property
-    def root(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+    def _serve(self, handler: BaseHTTPRequestHandler, over: threading.Event) -> None:
+        self.requests.append(handler.path)
+        path = urlsplit(handler.path).path
+        if handler.command == "POST":
+            answer = self.take(path, handler.headers, handler.body)
+        else:
+            answer = self.answer(path)
+        if answer is None:  # the connection breaks
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            handler.close_connection = True
+            handler.connection.close()
+            return
+        status, kind, text = answer
+        body = gzip.compress(text.encode())
+        headers = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Encoding": "gzip",
+            "Content-Length": len(body),
+        }
+        respond(handler, body, status, **headers)
 
     @property
     def url(self) -> str:

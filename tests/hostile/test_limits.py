@@ -13,10 +13,10 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 import requests
-from hostile_files import respond, serving
+from loopback_http import respond, serving
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import HardsynthError, NetworkError, ServiceError, SourceError
+from amlb_ext.core.errors import HardsynthError, ServiceError, SourceError
 from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.core.parquet import check_expansion, read_frame
 from amlb_ext.models.service import ServiceOptions, Transport, read_json
@@ -268,10 +268,3 @@ def test_a_page_in_place_of_an_answer(text):
 
 def test_an_answer_of_lists_in_lists():
     refuses(read_json, "[" * 90_000, "s", error=ServiceError, said="no JSON")
-
-
-def test_the_network_error_of_a_server_that_drips_names_it(openml_settings):
-    options = SourceConfig(openml_server="http://127.0.0.1:9/x", **openml_settings)
-    (ref,) = open_specs(["openml/t/1"], options)
-    with pytest.raises(NetworkError, match="cannot be reached"):
-        ref.load()

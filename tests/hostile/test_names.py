@@ -8,12 +8,12 @@ people open (page, tables of the report, commands, terminal) must not run them.
 import csv
 import json
 import shlex
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from html_pages import Page
 from loopback_publish import KEY
 from small_faults import CHEAP
 from small_models import shrink
@@ -34,27 +34,6 @@ TASK = f"{MARKUP.replace('/', '')} __defaults__ {{user}} ; rm -rf x"
 #: Elements of the page that could run or load something.
 ACTIVE = {"img", "iframe", "object", "embed", "base", "form", "video", "audio"}
 ACTIVE |= {"applet", "frame"}
-
-
-class Page(HTMLParser):
-    """Tags, attributes and words of a page."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.words, self.inside = [], [], ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, attrs))
-        self.inside = tag if tag in ("script", "style") else ""
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-
-    def handle_data(self, data):
-        if not self.inside:
-            self.words.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +115,9 @@ def test_the_page_shows_names_and_runs_none(made):
     page = Page(text)
     names = {tag for tag, _ in page.tags}
     assert not names & ACTIVE
-    attributes = [(tag, key, value) for tag, attrs in page.tags for key, value in attrs]
+    attributes = [
+        (tag, key, value) for tag, attrs in page.tags for key, value in attrs.items()
+    ]
     assert not [key for _, key, _ in attributes if key.startswith("on")]
     links = [
         value for _, key, value in attributes if key in ("href", "src", "xlink:href")

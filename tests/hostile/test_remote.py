@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import requests
-from hostile_files import respond, serving
+from loopback_http import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError

@@ -267,6 +267,11 @@ REFUSED = {
         {"F": Bare(lambda p: p, lambda rows: np.arange(len(rows)) % 2)},
         "predicts the class 0 in row 0, but the classes are no, yes",
     ),
+    "few rows": ({"X": X[:30], "y": Y[:30]}, "at least 50 rows"),
+    "a column that it was fitted on is missing": (
+        {"X": X.drop(columns="age")},
+        "fitted on the column 'age', which the table lacks",
+    ),
     "fewer rows": ({"F": Bare(lambda p: p[:-3])}, "answers 247 rows for 250"),
     "a tuple": ({"F": Bare(lambda p: (p, p))}, "answers a tuple of 2 for 250"),
     "several outputs": (

@@ -109,17 +109,6 @@ def test_rows_that_are_not_shown_to_be_better_make_no_main_task(
     assert " evaluation" not in said
 
 
-def test_provenance_joins_the_test_file_row_by_row(suite):
-    opened = SuiteFiles.load(suite)
-    for name, task in opened.amlb_tasks.items():
-        for index in range(len(task.folds)):
-            rows = pd.read_csv(opened.pair(name, index)[1])
-            assert len(opened.provenance(name, index)) == len(rows)
-    provenance = opened.provenance("toy", 0)
-    # the main task holds real rows of both kinds, and made ones where these rank better
-    assert {"bad", "good"} <= set(provenance["origin"]) <= {"bad", "good", "population"}
-
-
 def test_real_rows_are_the_sources_rows(suite):
     """Bad rows of the suite are found, value by value, in the source's table."""
     from amlb_ext.core.config import SourceConfig
@@ -212,12 +201,6 @@ def test_a_file_of_predictions_is_enough(tmp_path):
     notes = suite.manifest.tasks["t"].folds[0].notes
     assert "no search" in {note.kind for note in notes}
     assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()
-
-
-def test_dry_run_writes_nothing(tmp_path, output_of):
-    out = tmp_path / "hard"
-    assert "toy" in output_of("generate bundled/toy -o", out, "--dry-run", CORE)
-    assert not out.exists()
 
 
 BAD = {

@@ -73,13 +73,6 @@ def test_an_id_column_changes_neither_f_nor_its_failures(
     assert not verify_suite(tmp_path / "b")
 
 
-def test_keep_brings_it_back_and_says_so(tmp_path, with_id, capsys):
-    assert generate(with_id, tmp_path / "out", "--keep", "id") == 0
-    assert "kept because --keep says so: 'id'" in capsys.readouterr().out
-    train, _ = SuiteFiles.load(tmp_path / "out").pair("cells_full", 0)
-    assert "id" in pd.read_csv(train)
-
-
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -204,10 +197,3 @@ def test_folds_of_its_own_are_cut_to_the_first_and_it_is_said(
     assert sorted(first) == [0, 1]
     for fold in first:
         assert first[fold].key == every[fold].key
-
-
-def test_more_folds_than_there_are_is_said(tmp_path, own_folds, output_of):
-    args = words_of(
-        "generate", own_folds, "-o", tmp_path / "out", "--folds 31 --dry-run"
-    )
-    assert "3 folds of its own, fewer than --folds 31 asks for" in output_of(args)

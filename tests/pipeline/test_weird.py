@@ -64,7 +64,8 @@ def test_the_folder_is_an_amlb_user_directory_with_side_files(made):
     assert not (made / "extensions" / "HardsynthSklearn").exists()
 
 
-def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, capsys):
+def test_a_whole_folder_has_no_fault(made, capsys):
+    """That every damage is found: tests/hostile/test_any_suite.py."""
     assert verify_suite(made) == []
     # what AMLB and Python leave beside the code is no damage
     venv = made / "extensions" / "LLMCoder" / "venv"
@@ -72,18 +73,6 @@ def test_a_whole_folder_has_no_fault_and_every_damage_is_found(made, tmp_path, c
     (venv / "pyvenv.cfg").write_text("")
     assert main(["verify", str(made)]) == 0
     assert "rules hold" in capsys.readouterr().out
-
-    copy = tmp_path / "copy"
-    write_weird_tasks(copy, SMALL[:1], WeirdRequest(folds=1))
-    (copy / "data" / "more.csv").write_text("a\n")
-    table = copy / "data" / "drop4_winners" / "drop4_winners_test_0.csv"
-    table.write_text(table.read_text().replace("c1_first", "c9_other", 1))
-    text = " ".join(verify_suite(copy))
-    assert "data/more.csv is not part of the suite." in text
-    assert "drop4_winners_test_0.csv was changed" in text
-    manifest = copy / "hardsynth" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
-    assert "seal is broken" in verify_suite(copy)[0]
 
 
 def test_the_same_request_gives_the_same_bytes(made, tmp_path):

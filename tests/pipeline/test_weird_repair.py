@@ -1,15 +1,15 @@
 """``verify --repair`` of weird tasks: made again beside themselves, by the order they keep."""
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 from exhaustive import first_of
+from folders import contents
+from hostile_files import reseal
 
 from amlb_ext.cli import main
 from amlb_ext.suite import verify_suite
-from amlb_ext.suite.sealed_json import sealed_text
 
 OWN = '''
 import numpy as np, pandas as pd
@@ -22,11 +22,6 @@ def signs(rng):
         return Rows(features=pd.DataFrame({"x": x}), labels=np.where(x > 0, "up", "down"))
     return Draw(train=rows(30), test=rows(20))
 '''
-
-
-def contents(root):
-    files = [path for path in root.rglob("*") if path.is_file()]
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +96,7 @@ def test_a_task_of_ones_own_is_imported_for_its_owner_alone(
     assert main(["verify", "w", "--repair", "--trust-suite"]) == 0
     assert contents(suite) == whole
     # an order that names none of ours
-    entry = json.loads((suite / "hardsynth/manifest.json").read_text())
-    entry.pop("sha256")
-    entry["order"]["request"]["folds"] = "many"
-    (suite / "hardsynth/manifest.json").write_text(sealed_text(entry))
+    reseal(suite, lambda entry: entry["order"]["request"].update(folds="many"))
     (suite / "config.yaml").unlink()
     assert main(["verify", "w", "--repair", "--trust-suite"]) == 2
     assert "cannot be read (request.folds" in capsys.readouterr().err

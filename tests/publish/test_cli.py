@@ -2,13 +2,11 @@
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
 
 import pytest
-from commands import python
 from loopback_publish import KEY
 from small_suites import write_suite
 
@@ -83,14 +81,6 @@ def test_published_and_published_again(suite, capsys, loopback, key):
     assert len(loopback.posts) == 9
 
 
-def test_quiet_says_nothing_when_all_is_well(suite, capsys, loopback, key):
-    assert run(capsys, suite, "--server", loopback.url, "--only", "cars", "-q") == (
-        0,
-        "",
-        "",
-    )
-
-
 def test_waiting_and_differing_tasks_end_in_status_1(suite, capsys, loopback, key):
     loopback.active_after = 1000
     words = (suite, "--server", loopback.url, "--only", "cars", "--only", "wines")
@@ -136,16 +126,6 @@ def test_the_configured_key_goes_to_its_own_server(monkeypatch):
     assert api_key(server_url("production")) == KEY
 
 
-def test_a_server_that_echoes_the_key_is_redacted(
-    suite, capsys, loopback, key, monkeypatch
-):
-    echo = loopback._error(412, 131, f"cannot read api_key={KEY} {KEY}")
-    monkeypatch.setattr(loopback, "take", lambda *request: echo)
-    status, out, err = run(capsys, suite, "--server", loopback.url, "--only", "cars")
-    assert status == 1
-    assert "***" in out + err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -174,23 +154,6 @@ def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
     assert loopback.requests == []
     words = (root, "--server", loopback.url, "--licence", "t=CC BY 4.0")
     assert run(capsys, *words)[0] == 0
-
-
-def test_as_a_process_the_key_is_in_no_argument_and_help_is_light(suite, loopback):
-    words = [*PUBLISH, str(suite), "--server", loopback.url]
-    environment = {**os.environ, "OPENML_APIKEY": KEY, "NO_PROXY": "127.0.0.1"}
-    done = subprocess.run(
-        [*words, "--only", "cars"], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert KEY not in done.stdout + done.stderr
-    code = (
-        "import sys\nfrom amlb_ext.cli import main\n"
-        "try:\n    main(['publish', '--help'])\nexcept SystemExit:\n    pass\n"
-        "heavy = {'openml', 'pandas', 'numpy', 'requests', 'arff'} & set(sys.modules)\n"
-        "print('HEAVY', sorted(heavy))"
-    )
-    assert "HEAVY []" in python(code)
 
 
 def test_names_of_journals():

@@ -121,8 +121,10 @@ def test_folds_are_numbered_as_amlb_numbers_them(tmp_path):
     (name,) = (tmp_path / "out" / "upload").glob("cars_region-*.zip")
     with zipfile.ZipFile(name) as archive:
         assert archive.namelist() == [
-            *("cars_region_test_0.csv", "cars_region_test_1.csv"),
-            *("cars_region_train_0.csv", "cars_region_train_1.csv"),
+            "cars_region_test_0.csv",
+            "cars_region_test_1.csv",
+            "cars_region_train_0.csv",
+            "cars_region_train_1.csv",
         ]
 
 
@@ -330,18 +332,6 @@ def test_definitions_are_those_of_the_manifest_whatever_stands_there(
     write_manifest(opened.manifest, opened.layout.manifest)
     export_suite(suite, URL, tmp_path / "out")
     assert definition(tmp_path / "out") == definition(tmp_path / "before")
-
-
-@pytest.mark.parametrize("file", ["../secret.csv", "data/../../secret.csv"])
-def test_a_manifest_that_leads_out_of_the_suite_is_refused(suite, tmp_path, file):
-    (tmp_path / "secret.csv").write_text("x,y\n1,2\n")
-    opened = SuiteFiles.load(suite)
-    opened.amlb_tasks["cars"].test[0] = file
-    opened.manifest.files[file] = sha256_file(tmp_path / "secret.csv")
-    write_manifest(opened.manifest, opened.layout.manifest)
-    with pytest.raises(SuiteError, match="not a path inside the suite"):
-        export_suite(suite, URL, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_tells_what_to_do_next(

@@ -70,11 +70,6 @@ def test_an_unknown_task_is_named_with_the_nearest(suite):
     assert "did you mean 'cars'" in caught.value.remedy
 
 
-def test_no_suite(tmp_path):
-    with pytest.raises(SuiteError, match="holds no suite"):
-        plan_suite(tmp_path)
-
-
 def test_the_description_says_what_it_is(suite):
     (suite / "hardsynth" / "cars").mkdir(exist_ok=True)
     content = {
@@ -195,18 +190,18 @@ def test_names_of_columns_and_tasks_fit_the_server(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        *[
-            ("name", "a b", "holds characters"),
-            ("name", "n" * 129, "has 129 characters"),
-        ],
-        *[("description", "d" * 16385, "16384"), ("description", "ä", "takes ASCII")],
-        *[("citation", "c" * 1025, "1024"), ("creator", "c" * 129, "128")],
-        *[("licence", "l" * 65, "64"), ("tag", "a b", "holds characters")],
-        *[
-            ("default_target_attribute", "a b", "holds"),
-            ("ignore_attribute", "ü", "holds"),
-        ],
-        *[("row_id_attribute", "", "is empty"), ("version_label", "x y", "holds")],
+        ("name", "a b", "holds characters"),
+        ("name", "n" * 129, "has 129 characters"),
+        ("description", "d" * 16385, "16384"),
+        ("description", "ä", "takes ASCII"),
+        ("citation", "c" * 1025, "1024"),
+        ("creator", "c" * 129, "128"),
+        ("licence", "l" * 65, "64"),
+        ("tag", "a b", "holds characters"),
+        ("default_target_attribute", "a b", "holds"),
+        ("ignore_attribute", "ü", "holds"),
+        ("row_id_attribute", "", "is empty"),
+        ("version_label", "x y", "holds"),
     ],
 )
 def test_every_limit_of_data_sets(field, value, said):

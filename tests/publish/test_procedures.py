@@ -23,22 +23,6 @@ def test_the_generator_is_javas(seed, bound, expected):
     assert [random.next_int(bound) for _ in expected] == expected
 
 
-def test_32_bits_are_javas():
-    # new java.util.Random(42).nextInt(): -1170105035, 234785527, -1360544799, 205897768
-    random = JavaRandom(42)
-    drawn = [random._next_bits(32) for _ in range(4)]
-    signed = [value - 2**32 if value >= 2**31 else value for value in drawn]
-    assert signed == [-1170105035, 234785527, -1360544799, 205897768]
-
-
-def test_powers_of_two_take_the_high_bits():
-    random, same = JavaRandom(7), JavaRandom(7)
-    # nextInt(16) is next(31) >> 27
-    assert [random.next_int(16) for _ in range(50)] == [
-        same._next_bits(31) >> 27 for _ in range(50)
-    ]
-
-
 def test_a_bound_that_divides_badly_is_drawn_again():
     # 2^31 - 1 leaves no rest but one number; 2^30 + 1 rejects nearly half of all draws
     random = JavaRandom(0)

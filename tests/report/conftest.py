@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -12,11 +11,11 @@ import pandas as pd
 import pytest
 from commands import BRIEF, words_of
 from filelock import FileLock
+from hostile_files import reseal
 from small_models import lighten
 
 from amlb_ext.cli import main
 from amlb_ext.runner import compare_scores
-from amlb_ext.suite.sealed_json import sealed_text
 
 #: One task of each kind; everything chosen to be quick.
 SOURCES = ("bundled/toy", "bundled/wine", "bundled/titanic")
@@ -102,17 +101,17 @@ def small(copied) -> Scored:
 
 def keep_task(copied: Scored, name: str) -> Scored:
     """Cut the manifest of a copy down to one task."""
-    path = copied.suite / "hardsynth" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["tasks"] = {name: manifest["tasks"][name]}
-    manifest["amlb_tasks"] = {
-        amlb_name: task
-        for amlb_name, task in manifest["amlb_tasks"].items()
-        if task["task"] == name
-    }
-    manifest["order"] = [name]
-    del manifest["sha256"]
-    path.write_text(sealed_text(manifest))
+
+    def cut(manifest):
+        manifest["tasks"] = {name: manifest["tasks"][name]}
+        manifest["amlb_tasks"] = {
+            amlb_name: task
+            for amlb_name, task in manifest["amlb_tasks"].items()
+            if task["task"] == name
+        }
+        manifest["order"] = [name]
+
+    reseal(copied.suite, cut)
     return copied
 
 

@@ -33,34 +33,6 @@ from amlb_ext.units.region import place_of_failure
 
 BASELINE, NULL, CANDIDATE = "HardsynthBaseline", "HardsynthNull", "HardsynthCandidate"
 
-#: What amlb_ext.report.model promises of each table.
-COLUMNS = {
-    "overall": (
-        "framework tasks overall_better overall_worse overall_better_family overall_relative "
-        "better worse undecided withheld better_family relative low high larger mean_rank"
-    ),
-    "contrasts": (
-        "task framework where folds rows loss loss_f difference low high relative p "
-        "p_adjusted effective_size weighted null_difference null_se p_null from_region "
-        "from_elsewhere rmse rmse_f by verdict reason"
-    ),
-    "slice_losses": (
-        "task slice framework rows loss low high difference difference_low difference_high"
-    ),
-    "pairs": (
-        "task framework other folds rows weighted difference low high p p_holm p_null "
-        "verdict reason"
-    ),
-    "scores": "task framework part metric value rows folds direction",
-    "frameworks": (
-        "framework name constraint version runs scored failed missing refused not_run minutes"
-    ),
-    "jobs": "framework amlb_task fold status reason",
-    "harm": (
-        "task framework verdict rows loss_f worst_fifth worst_low worst_high best_fifth best_low "
-        "best_high bound negative_flips positive_flips p_flips where proposal"
-    ),
-}
 VERDICTS = {"better", "worse", "undecided", "incomplete", "no claim"}
 #: Where each contrast is taken; the third is asked where one of the others found a difference.
 QUESTIONS = ["all rows", "region"]
@@ -115,10 +87,9 @@ def test_the_answer(built):
     )
 
 
-def test_tables_are_as_documented(found):
+def test_tables_hold_a_row_for_each_thing(found):
+    """Their columns are held to the page on reports in test_notebook.py."""
     assert set(found) == {*TABLES, "harm", "wins", "left_to_gain"}
-    for name, columns in COLUMNS.items():
-        assert set(columns.split()) <= set(found[name].columns), name
     contrasts = found["contrasts"]
     gains = contrasts[contrasts["where"] == GAIN]
     assert set(gains["verdict"]) <= {"undecided", "opposite", *CONCENTRATIONS}
@@ -300,9 +271,6 @@ def test_without_results_the_suite_is_told(small):
     assert len(made["contrasts"]) == len(made["jobs"]) == len(made["overall"]) == 0
     # nobody is there to replace F
     assert "harm" not in made
-    for name, columns in COLUMNS.items():
-        if name in made:
-            assert set(columns.split()) <= set(made[name].columns), name
     assert "There are no results yet" in report_text(report)
 
 
@@ -326,28 +294,12 @@ def test_results_of_other_tasks_alone(small):
     words = ["report", str(small.suite), "--results", str(small.results)]
     assert main([*words, "--text", "-q"]) == 1
     assert set(report.tasks[0].scores["framework"]) == {"F", BASELINE, NULL, CANDIDATE}
-    made = report_tables(report)
-    assert set(COLUMNS["contrasts"].split()) <= set(made["contrasts"].columns)
-    assert report_text(report)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, float("nan")])
 def test_levels_outside_0_and_1_are_refused(scored, level):
     with pytest.raises(ConfigError, match=r"between 0 and 1"):
         build_report(scored.suite, [scored.results], level=level)
-
-
-def test_mistakes_of_the_command_line(scored, tmp_path, capsys):
-    for words in (
-        [str(scored.suite), "--results", str(tmp_path / "nowhere")],
-        [str(scored.suite), "--results", str(tmp_path)],
-        [str(tmp_path), "--results", str(scored.results)],
-    ):
-        assert main(["report", *words, "-q"]) == 2
-        said = capsys.readouterr()
-        assert said.err.startswith("hardsynth: error: ")
-        assert said.out == ""
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture
@@ -441,18 +393,6 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
     assert overall.loc[CANDIDATE, "withheld"] == 3
 
 
-def test_a_command_with_broken_results_fails_and_writes_nothing(small, capsys):
-    small.predictions(CANDIDATE, "toy_full", 0).unlink()
-    before = files(small.suite), files(small.results)
-    words = [str(small.suite), "--results", str(small.results), "-j", "1", "-q"]
-    assert main(["report", *words, "--text"]) == 1
-    assert (files(small.suite), files(small.results)) == before
-    text = " ".join(capsys.readouterr().out.split())
-    assert f"{CANDIDATE}, missing: " in text
-    assert "its predictions file is missing" in text
-    assert "toy_full (fold 0)" in text
-
-
 def test_json_is_json(small, output_of):
     before = files(small.suite)
     words = words_of("report", small.suite, "--results", small.results, "-j 1 --json")
@@ -529,11 +469,10 @@ def test_the_notebook(small):
     assert set(certificate["verdict"]) == {suite.certificates["toy"].verdict}
     for results in (small.results, str(small.results), [small.results]):
         contrasts = suite.contrasts(results)
-        assert set(COLUMNS["contrasts"].split()) <= set(contrasts.columns)
         assert contrasts["where"].isin(QUESTIONS).sum() == 3 * 2
     pairs, scores = suite.pairs(small.results), suite.scores(small.results)
-    assert set(COLUMNS["pairs"].split()) <= set(pairs.columns)
-    assert set(COLUMNS["scores"].split()) <= set(scores.columns)
+    assert {"other", "p_holm"} <= set(pairs.columns)
+    assert {"part", "metric"} <= set(scores.columns)
     assert len(suite.jobs(small.results)) == 0
     assert suite.overall(small.results)["framework"].iloc[0] == CANDIDATE
     # what a reader does to a table is not seen by the next
@@ -605,8 +544,3 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
     page = " ".join(path.read_text().split())
     assert "ALARM: on 2 of 3 tasks" in page
     assert "<strong>Alarm.</strong>" in page
-
-
-def test_score_is_silent_where_f_is_the_same(small, capsys):
-    assert main(["score", str(small.suite), "-j", "1"]) == 0
-    assert "ALARM" not in capsys.readouterr().err

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hostile_files import reseal
 
 from amlb_ext.core.files import sha256_file
 from amlb_ext.difficulty import write_difficulty
 from amlb_ext.difficulty.tasks import ROW_COLUMNS, TASK_COLUMNS
 from amlb_ext.suite import SuiteFiles
-from amlb_ext.suite.sealed_json import sealed_text
 
 TASKS = ["titanic", "toy", "wine"]
 
@@ -87,11 +87,7 @@ def test_schema_and_description_say_what_is_there(written):
 def test_a_part_that_a_suite_lacks_is_no_error(scored, tmp_path):
     """A suite without augmented rows and certificates; older ones lack columns as well."""
     copy = shutil.copytree(scored.suite, tmp_path / "hard")
-    path = copy / "hardsynth" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    del manifest["amlb_tasks"]["toy_ga"]
-    del manifest["sha256"]
-    path.write_text(sealed_text(manifest))
+    reseal(copy, lambda manifest: manifest["amlb_tasks"].pop("toy_ga"))
     (copy / "hardsynth" / "toy" / "certificate.json").unlink()
     files = write_difficulty(copy, tmp_path / "d.parquet")
     table = pd.read_parquet(files.rows).query("task == 'toy'")

@@ -1,5 +1,7 @@
 """The report by another loss: the numbers of compare, every table by it, and what is refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,17 +216,15 @@ def test_a_loss_of_no_task_is_status_2(
     assert culprit in refused(words, "--text -j 1 --loss", [loss])
 
 
-def test_the_shell_says_the_same(scored, full, by_costs, tmp_path, capsys):
+def test_a_file_of_costs_is_read_by_the_shell(scored, full, by_costs, tmp_path, capsys):
     first, second = full.labels
     costs = tmp_path / "costs.csv"
     costs.write_text(f",{first},{second}\n{first},0,7\n{second},1,0\n")
-    words = ["report", str(scored.suite), "--results", str(scored.results), "-q"]
-    out = tmp_path / "out"
-    assert main([*words, "-j", "1", "--loss", str(costs), "-o", str(out)]) in (0, 1)
-    written = pd.read_csv(out / "report" / "contrasts.csv")
-    told = row_of(written, task=TASK, framework=CANDIDATE, where="all rows")
-    expected = row_of(
-        by_costs[1]["contrasts"], task=TASK, framework=CANDIDATE, where="all rows"
-    )
+    words = ["report", str(scored.suite), "--results", str(scored.results), "--json"]
+    assert main([*words, "-j", "1", "-q", "--loss", str(costs)]) in (0, 1)
+    tasks = json.loads(capsys.readouterr().out)["tasks"]
+    (contrasts,) = (task["contrasts"] for task in tasks if task["name"] == TASK)
+    asked = {"framework": CANDIDATE, "where": "all rows"}
+    told = row_of(pd.DataFrame(contrasts), **asked)
+    expected = row_of(by_costs[1]["contrasts"], task=TASK, **asked)
     assert told["difference"] == pytest.approx(expected["difference"])
-    assert "cost of decisions" in (out / "report.html").read_text()

@@ -19,8 +19,7 @@ from amlb_ext.comparison.compare import compare
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, RunError, SourceError
 from amlb_ext.report.results_folder import build_results_report
-from amlb_ext.runner.original_results import match_rows
-from amlb_ext.runner.results import RowsDifferError, RunWriter
+from amlb_ext.runner.results import RunWriter
 
 FOLDS = 3
 #: By the name that AMLB has for it.
@@ -301,39 +300,6 @@ def test_rows_in_another_order_are_refused(one):
     reason = report.jobs.set_index("framework").loc["linear", "reason"]
     assert "the same truths stand in another order" in reason
     assert report.jobs["status"].tolist() == ["refused"]
-
-
-def test_predictions_of_other_rows_are_refused(one):
-    one.edit("linear", "two", 0, lambda table: table.iloc[:-1])
-    reason = one.report().jobs["reason"].item()
-    assert "21 predictions, 22 rows" in reason
-
-
-def test_names_that_amlb_mixed_up_are_read_by_position():
-    # encoded in OpenML's order, named again in that of their text, the truth alike
-    labels = ("van", "bus", "opel")
-    written = pd.DataFrame(
-        {
-            "bus": [0.7],
-            "opel": [0.2],
-            "van": [0.1],
-            "predictions": "bus",
-            "truth": "opel",
-        }
-    )
-    table, is_renamed = match_rows(written, pd.Series(["bus"]), labels, labels)
-    assert is_renamed
-    assert table.iloc[0].to_dict() == {
-        "van": 0.7,
-        "bus": 0.2,
-        "opel": 0.1,
-        "predictions": "van",
-        "truth": "bus",
-    }
-    _, is_renamed = match_rows(written, pd.Series(["opel"]), labels, labels)
-    assert not is_renamed
-    with pytest.raises(RowsDifferError, match=r"row 0 .* its truth is opel"):
-        match_rows(written, pd.Series(["van"]), labels, labels)
 
 
 def test_results_of_amlb_before_2_are_read(one):

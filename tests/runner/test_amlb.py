@@ -12,7 +12,6 @@ from amlb_runs import run_benchmark
 from exhaustive import first_of
 
 from amlb_ext.core.assets import asset_path
-from amlb_ext.core.errors import DefinitionError
 from amlb_ext.runner.results import find_predictions, join_predictions, read_predictions
 
 pytestmark = pytest.mark.amlb
@@ -160,9 +159,3 @@ def test_what_amlb_does_not_tell_is_found(amlb, suite, tmp_path):
     binary, regression = outcome.failed
     assert "cannot import the model 'sklearn.ensemble.RandomForst'" in binary.reason
     assert "params.regressor" in regression.reason
-
-
-def test_unknown_framework(amlb, suite, tmp_path):
-    with pytest.raises(DefinitionError, match="no framework 'nobody'"):
-        run_benchmark("nobody", userdir=suite, outdir=tmp_path, amlb=amlb, quiet=True)
-    assert list(tmp_path.iterdir()) == []

@@ -320,18 +320,6 @@ def test_later_edits_of_the_user_stay(suite, user, edit):
     assert set(os.listdir(user)) == {"benchmarks", "config.yaml", "frameworks.yaml"}
 
 
-def test_an_edit_between_two_suites_stays(made, user, tmp_path):
-    one, two = (shutil.copytree(made, tmp_path / name) for name in "ab")
-    config = user / "config.yaml"
-    install(one, user, name="a")
-    config.write_text(config.read_text() + "archive: []  # later\n")
-    install(two, user, name="b")
-    uninstall(one, user)
-    uninstall(two, user)
-    assert "archive: [] # later\n" in config.read_text().replace("  #", " #")
-    assert "hardsynth" not in config.read_text()
-
-
 def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user):
     install(suite, user)
     config = user / "config.yaml"

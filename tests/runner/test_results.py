@@ -49,19 +49,6 @@ def test_scores(out):
     assert len(read_results(out / "fw.b.c.local.1", out)) == 6
 
 
-def test_only_the_appended_file_is_left(tmp_path):
-    (tmp_path / "results.csv").write_text("task,fold,framework,result\na,0,Fw,1\n")
-    assert read_results(tmp_path)["result"].tolist() == [1.0]
-    with pytest.raises(RunError, match="no folder"):
-        read_results(tmp_path / "nowhere")
-    (tmp_path / "results.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(RunError, match="no column 'task'"):
-        read_results(tmp_path)
-    (tmp_path / "results.csv").unlink()
-    with pytest.raises(RunError, match="holds no AMLB results"):
-        read_results(tmp_path)
-
-
 def test_predictions(out):
     found = list(find_predictions(out))
     assert [(p.framework, p.task, p.fold) for p in found] == [

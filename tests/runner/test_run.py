@@ -51,19 +51,6 @@ def test_good_runs_into_one_folder(fake, userdir, tmp_path, capfd, monkeypatch):
     assert second.summary().count("\n") == 0
 
 
-def test_tasks_are_chosen(fake, userdir, tmp_path):
-    asked = {
-        "userdir": userdir,
-        "outdir": tmp_path / "out",
-        "amlb": fake,
-        "quiet": True,
-    }
-    outcome = run_benchmark("Fw", tasks=["unloadable"], folds=[1], **asked)
-    assert [problem.fold for problem in outcome.missing] == [1]
-    with pytest.raises(RunError, match="no task 'nothing'"):
-        run_benchmark("Fw", tasks=["nothing"], **asked)
-
-
 def test_a_framework_that_amlb_refuses(fake, userdir, tmp_path):
     """Listed in the file that we read, but not by this AMLB."""
     outcome = run_benchmark(

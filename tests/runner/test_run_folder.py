@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.runner.run_folder import find_unscored_jobs
@@ -43,55 +44,46 @@ frameworks/mljarsupervised/exec.py' returned non-zero exit status 143.
 """
 
 
-def failed_row(task: str, info: str) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"task": [task], "fold": [0], "result": [None], "info": [info]},
-    )
+KILLED = "died with <Signals.SIGKILL: 9>"
+FRAMEWORK_KILLED = (
+    "Starting job local.hardsynth.hardsynth_quick.a.0.H2OAutoML.\n"
+    f"subprocess.CalledProcessError: Command 'exec.py' {KILLED}.\n"
+)
+NO_PIPELINE = "A pipeline has not yet been optimized. Please call fit() first."
 
 
-def test_a_failed_job_tells_the_frameworks_own_last_error() -> None:
-    # AMLB's row has the text without the name of the error, cut at 200 characters
-    info = (
-        "NoResultError: A pipeline has not yet been optimized. Please call fit() first."
-    )
-    _, failed = find_unscored_jobs(
-        failed_row("wine_full", info),
-        [Job("wine_full", 0)],
-        TPOT_WITHOUT_A_PIPELINE,
-    )
-    assert [str(job) for job in failed] == [
-        "wine_full, fold 0: RuntimeError: A pipeline has not yet been optimized. "
-        "Please call fit() first."
-    ]
-
-
-def test_an_error_of_one_job_is_not_told_of_another() -> None:
-    _, failed = find_unscored_jobs(
-        failed_row("penguins_full", "NoResultError: Process crashed: "),
-        [Job("penguins_full", 0)],
-        TPOT_WITHOUT_A_PIPELINE,
-    )
-    assert [job.reason for job in failed] == ["NoResultError: Process crashed: "]
-
-
-def test_a_job_that_amlb_stopped_tells_of_the_limit() -> None:
-    info = "CalledProcessError: Command 'frameworks/mljarsupervised/venv/bin/python -W igno…"
-    _, failed = find_unscored_jobs(
-        failed_row("breast_cancer_full", info),
-        [Job("breast_cancer_full", 0)],
-        MLJAR_STOPPED,
-    )
-    reason = "TimeoutError: AMLB stopped the job after 120 s"
-    assert [job.reason for job in failed] == [reason]
-
-
-def test_a_process_that_left_no_error_tells_how_it_ended() -> None:
-    killed = "died with <Signals.SIGKILL: 9>"
-    log = (
-        "Starting job local.hardsynth.hardsynth_quick.a.0.H2OAutoML.\n"
-        f"subprocess.CalledProcessError: Command 'exec.py' {killed}.\n"
-    )
-    _, failed = find_unscored_jobs(
-        failed_row("a", "CalledProcessError: Command 'fra…"), [Job("a", 0)], log
-    )
-    assert [job.reason for job in failed] == [f"the framework's process {killed}"]
+@pytest.mark.parametrize(
+    ("log", "task", "info", "reason"),
+    [
+        # AMLB's row has the text without the name of the error, cut at 200 characters
+        (
+            TPOT_WITHOUT_A_PIPELINE,
+            "wine_full",
+            f"NoResultError: {NO_PIPELINE}",
+            f"RuntimeError: {NO_PIPELINE}",
+        ),
+        # the error of another job is none of this one
+        (
+            TPOT_WITHOUT_A_PIPELINE,
+            "penguins_full",
+            "NoResultError: Process crashed: ",
+            "NoResultError: Process crashed: ",
+        ),
+        (
+            MLJAR_STOPPED,
+            "breast_cancer_full",
+            "CalledProcessError: Command 'frameworks/mljarsupervised/venv/bin/python -W igno…",
+            "TimeoutError: AMLB stopped the job after 120 s",
+        ),
+        (
+            FRAMEWORK_KILLED,
+            "a",
+            "CalledProcessError: Command 'fra…",
+            f"the framework's process {KILLED}",
+        ),
+    ],
+)
+def test_a_failed_job_tells_the_frameworks_own_last_error(log, task, info, reason):
+    row = pd.DataFrame({"task": [task], "fold": [0], "result": [None], "info": [info]})
+    _, failed = find_unscored_jobs(row, [Job(task, 0)], log)
+    assert [str(job) for job in failed] == [f"{task}, fold 0: {reason}"]

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from hostile_files import respond, serving, tarred, zipped
+from hostile_files import tarred, zipped
+from loopback_http import respond, serving
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, NetworkError, SourceError

@@ -5,7 +5,6 @@ import pytest
 
 from amlb_ext.cli import main
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError
 from amlb_ext.sources.definition_check import check_definition
 
 TRAIN = "n,c,y\n1,a,no\n2,b,yes\n3,a,no\n"
@@ -88,8 +87,3 @@ def test_the_command_has_status_1_where_there_is_a_problem(check, tmp_path, outp
     assert "repeats itself" in output_of("verify --definition", path, status=1)
     for words in (["verify"], ["verify", "hard", "--definition", path]):
         assert main(words) == 2
-
-
-def test_an_unknown_name_is_refused(tmp_path):
-    with pytest.raises(SourceError, match="there is no AMLB definition 'mine'"):
-        check_definition("mine", SourceConfig(userdir=str(tmp_path)))

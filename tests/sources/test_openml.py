@@ -11,7 +11,6 @@ import pytest
 from folders import contents
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.display import redact_text
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.sources import open_specs
 
@@ -178,27 +177,6 @@ def test_client_is_given_back_as_it_was(options):
     assert dict(openml.config.get_config_as_dict()) == before
     assert root.handlers == handlers
     assert dict(os.environ) == environment
-
-
-def test_the_api_key_goes_nowhere_when_tasks_are_read(
-    options, openml_server, monkeypatch
-):
-    import openml
-
-    secret = "0123456789abcdef0123456789abcdef"
-    monkeypatch.setattr(openml.config, "apikey", secret)
-    one("openml/t/11", options)
-    assert not any(secret in request for request in openml_server.requests)
-    monkeypatch.setattr(
-        openml.config, "server", openml_server.url
-    )  # the key's own server
-    with pytest.raises(SourceError) as caught:
-        one("openml/t/99", options)
-    assert openml_server.requests
-    assert not any("api_key" in request for request in openml_server.requests)
-    assert secret not in str(caught.value)
-    assert openml.config.apikey == secret
-    assert secret not in redact_text(f"GET /x?api_key={secret} and {secret}", secret)
 
 
 def test_import_leaves_the_home_alone(openml_cache, tmp_path):

@@ -56,17 +56,6 @@ def write_again(suite):
     )
 
 
-def test_verify_finds_no_damage_and_names_each(suite, output_of):
-    assert problems(suite) == []
-    said = output_of("verify", suite)
-    for name in ("my_forest", "long_flaml", "mine"):
-        assert f"warning: frameworks.yaml: {name} is an entry of the user's own" in said
-    assert (
-        "warning: extensions/Mine/__init__.py belongs to a framework of the user"
-        in said
-    )
-
-
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -83,14 +72,6 @@ def test_what_would_run_a_command_or_an_unlisted_model_is_damage(suite, entry, s
     path = Layout(suite).frameworks
     path.write_text(path.read_text() + entry + "\n")
     assert any(said in line for line in problems(suite))
-
-
-def test_the_suites_own_part_is_still_held(suite):
-    path = Layout(suite).frameworks
-    path.write_text(path.read_text().replace("stable", "unstable"))
-    assert "frameworks.yaml was changed" in " ".join(problems(suite))
-    (suite / "extensions" / "setup.py").write_text("")
-    assert "extensions/setup.py is not part of the suite." in problems(suite)
 
 
 def test_written_again_the_users_entries_stay_as_they_were(suite):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 from folders import contents
+from hostile_files import reseal
 from written_suites import entry_of, finish, put_fold
 
 from amlb_ext.core.errors import SuiteError
@@ -24,7 +24,6 @@ from amlb_ext.suite import (
     verify_suite,
 )
 from amlb_ext.suite.definition import yaml_text
-from amlb_ext.suite.sealed_json import sealed_text
 
 
 def toy(seed: int = 0):
@@ -252,13 +251,6 @@ def test_unfinished_and_absent_suites_are_named(tmp_path):
         SuiteFiles.load(tmp_path)
 
 
-def _edit_manifest(layout, change):
-    entry = json.loads(layout.manifest.read_text())
-    del entry["sha256"]  # whoever means harm seals it again
-    change(entry)
-    layout.manifest.write_text(sealed_text(entry))
-
-
 DAMAGE = {
     "changed": (
         lambda s: s.test("toy", 0).write_text("x,c,y\n1.0,u,c1_no\n"),
@@ -278,14 +270,9 @@ DAMAGE = {
         lambda s: s.definition("hardsynth").write_text("---\n- name: toy\n"),
         "benchmarks/hardsynth.yaml was changed",
     ),
-    "json": (lambda s: s.manifest.write_text("{"), "is damaged"),
     "format": (
-        lambda s: _edit_manifest(s, lambda e: e.update(format=9)),
+        lambda s: reseal(s.root, lambda e: e.update(format=9)),
         "has format 9",
-    ),
-    "absolute": (
-        lambda s: _edit_manifest(s, lambda e: e["files"].update({"/etc/passwd": "0"})),
-        "not a path inside",
     ),
     "pair": (
         lambda s: s.test("toy", 0).write_text(
