@@ -306,8 +306,12 @@ class _OneTarget:
             provenance["oof_loss"] = row_losses.row_loss(y, judged.f[:, self.target])
             provenance["oof_bad"] = judged.is_bad
             provenance["oof_weight"] = judged.weight
+        features = self.prepared.train.features
+        # the oldest rows of a time are not judged; else these are all, and no second copy
+        if len(features) < len(rows):
+            features = task.features.iloc[rows]
         return Rows(
-            features=task.features.iloc[rows].reset_index(drop=True),
+            features=features.reset_index(drop=True),
             target=task.target.iloc[rows].reset_index(drop=True),
             provenance=pd.DataFrame(provenance),
         )

@@ -79,6 +79,9 @@ class FoldModels:
         :func:`amlb_ext.hardening.made_rows.screening.least_support`; None elsewhere.
     relations : FoldRelations or None
         What made rows must satisfy; None where nothing is mined or declared.
+    omega : ndarray or None
+        Slopes of the target, see :class:`amlb_ext.hardening.search.Domain`; None until a search
+        learns them.
     """
 
     encoder: Encoder
@@ -92,6 +95,7 @@ class FoldModels:
     relations: FoldRelations | None = None
     f: np.ndarray | None = None
     t: np.ndarray | None = None
+    omega: np.ndarray | None = None
 
     @property
     def n_classes(self) -> int:

@@ -69,8 +69,8 @@ class CrossFit:
     seed : int
         The user's; each stage derives its own from it and the key.
     encoder : Encoder
-    features : DataFrame
-        The training rows, in canonical form.
+    table : DataFrame
+        Features of all rows of the table, in canonical form: not copied for the training rows.
     row : ndarray of shape (n,), int
         Their positions in the table.
     Z, y : ndarray of shape (n, d), (n, k)
@@ -96,7 +96,7 @@ class CrossFit:
     key: tuple[str | int, ...]
     seed: int
     encoder: Encoder
-    features: pd.DataFrame
+    table: pd.DataFrame
     row: np.ndarray
     Z: np.ndarray
     y: np.ndarray
@@ -122,15 +122,16 @@ class CrossFit:
         """
         asked = np.packbits(is_bad).tobytes()
         if asked not in self.regions:
-            # all of them are the table itself, picked by position they would be a copy
-            Z = self.Z
-            if len(self.judged) < len(Z):
-                Z = Z[self.judged]
             region = Region(self.stage_seed("weights")).fit(
-                Z, is_bad, self.judged_parts
+                self.Z[self.judged_view], is_bad, self.judged_parts
             )
             self.regions[asked] = region
         return self.regions[asked]
+
+    @property
+    def judged_view(self) -> np.ndarray | slice:
+        """``judged``, and all rows as a slice: picked by position they would be a copy."""
+        return self.judged if len(self.judged) < len(self.Z) else slice(None)
 
     @property
     def judged_parts(self) -> CvSplits | None:
@@ -150,7 +151,7 @@ class CrossFit:
                 splits.append((learnt, place[held]))
         return splits
 
-    def decided_rows(self, rows: np.ndarray) -> np.ndarray | None:
+    def decided_rows(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Return what F decides for on some of the rows; None where its probabilities tell."""
         decided = self.targets[0].baseline.decided_
         return None if decided is None else decided[rows]
@@ -287,10 +288,10 @@ def prepare(
     ]
     y = np.stack(ys, axis=1)
 
-    judged = cross.judged
+    judged = cross.judged_view
     train = judge_real_rows(
         models,
-        features=cross.features.iloc[judged],
+        features=cross.table.iloc[cross.row[judged]],
         Z=cross.Z[judged],
         y=cross.y[judged],
         f=cross.f[judged],
@@ -389,6 +390,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     features = first.features.iloc[rows]
     encoder = Encoder(first.columns).fit(features)
     Z = encoder.transform(features)
+    del features
 
     order = None if first.order is None else first.order.take(rows)
     # one ledger: F of every target is asked on one account
@@ -440,7 +442,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         key=key,
         seed=config.seed,
         encoder=encoder,
-        features=features,
+        table=first.features,
         row=rows,
         Z=Z,
         y=np.stack(ys, axis=1),
@@ -461,7 +463,7 @@ def _fit_models(
     unseen: np.ndarray | None,
 ) -> FoldModels:
     """Fit the F of each target on all training rows, and settle K on them."""
-    judged = cross.judged
+    judged = cross.judged_view
     rule = settle_rule(
         config.hardness,
         task.kind,

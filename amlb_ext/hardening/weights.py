@@ -37,7 +37,7 @@ PARTS = 5
 
 
 def learn_failures(
-    Z: np.ndarray, bad: np.ndarray, seed: int
+    Z: np.ndarray, bad: np.ndarray, seed: int, rows: np.ndarray | None = None
 ) -> HistGradientBoostingClassifier:
     """Learn where rows are bad, from rows of both kinds.
 
@@ -53,13 +53,19 @@ def learn_failures(
     bad : ndarray of shape (n,), bool
         Some, not all.
     seed : int
+    rows : ndarray of int, optional
+        Positions of the rows to learn from; all when omitted.
     """
+    if rows is None:
+        rows = np.arange(len(Z))
     most = max(PARTS * 100, min(MOST_ROWS, MOST_CELLS // max(1, Z.shape[1])))
-    if len(Z) > most:
-        rows = np.random.default_rng(seed).permutation(len(Z))[:most]
+    if len(rows) > most:
+        drawn = np.random.default_rng(seed).permutation(len(rows))[:most]
         # a rare kind of row may be missing from the part
-        rows[:2] = np.argmax(bad), np.argmin(bad)
-        Z, bad = Z[rows], bad[rows]
+        drawn[:2] = np.argmax(bad[rows]), np.argmin(bad[rows])
+        rows = rows[drawn]
+    # picked once: of a large table some rows are learnt from, and a copy of all is never held
+    Z, bad = Z[rows], bad[rows]
     # leaves of 15 rows smooth, but a few bad rows would vanish in them
     half_of_bad = int(bad.sum()) // 2
     model = HistGradientBoostingClassifier(
@@ -132,7 +138,7 @@ class Region:
             # of one kind of rows alone nothing is learnt
             if own_bad.all() or not own_bad.any():
                 continue
-            model = learn_failures(Z[learnt], own_bad, self.seed)
+            model = learn_failures(Z, bad, self.seed, learnt)
             votes[held] = votes_of(model, Z[held])
         voted = np.flatnonzero(np.isfinite(votes))
         voted_bad = bad[voted]

@@ -161,6 +161,8 @@ def generate_suite(request: Request) -> GenerationReport:
             for note in settled_notes(hardened.summaries(task.name)):
                 report.notes.append(f"{task.name}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
+        # certificates read the suite's own files: the tables need not stay beside them
+        del loaded, tasks, suite_tasks, task
         if request.certificate != "none":
             report.verdicts = _certify(layout, request)
     return report

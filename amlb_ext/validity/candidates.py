@@ -348,6 +348,7 @@ def fit_zoo(
     seed: int,
     most: int | None = QUICK_ROWS,
     whole: Collection[str] = (),
+    seen: np.ndarray | None = None,
 ) -> tuple[dict[str, EstimatorBaseline], dict[str, str]]:
     """Fit every candidate on a fold's encoded training rows.
 
@@ -364,6 +365,8 @@ def fit_zoo(
         Rows the candidates see at most; None for all.
     whole : collection of str
         Candidates that see all rows whatever ``most`` says.
+    seen : ndarray of int, optional
+        Positions of the rows that any candidate may see, ascending; all when omitted.
 
     Returns
     -------
@@ -371,12 +374,12 @@ def fit_zoo(
     failed : dict of str to str
         Why a candidate could not be fitted here; it leaves the zoo.
     """
-    all_rows = np.arange(len(y))
+    all_rows = np.arange(len(y)) if seen is None else seen
     # one subsample for all candidates: they differ by what they are, not by what they saw
     few_rows = all_rows
-    if most is not None and len(y) > most:
+    if most is not None and len(all_rows) > most:
         rng = np.random.default_rng(derive_seed(seed, "subsample"))
-        few_rows = np.sort(rng.choice(len(y), most, replace=False))
+        few_rows = all_rows[np.sort(rng.choice(len(all_rows), most, replace=False))]
     fitted, failed = {}, {}
     for name, spec in specs.items():
         rows = all_rows if name in whole else few_rows
@@ -390,7 +393,7 @@ def fit_zoo(
         model_seed = derive_int_seed(seed, name)
         try:
             # all rows as they are: picked by position they would be a copy
-            of_rows = (Z, y) if rows is all_rows else (Z[rows], y[rows])
+            of_rows = (Z, y) if len(rows) == len(y) else (Z[rows], y[rows])
             fitted[name] = model.fit(*of_rows, model_seed)
         except ModelError as error:
             failed[name] = str(error)

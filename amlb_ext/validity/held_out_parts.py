@@ -27,14 +27,16 @@ from amlb_ext.hardening.judged_rows import (
     JudgedRows,
     TargetModels,
     judge_real_rows,
+    without_single_axis,
 )
 from amlb_ext.hardening.made_rows.proposals import (
     ask_design,
     confirm_rows,
     with_surrogates,
 )
-from amlb_ext.hardening.made_rows.screening import MadeRows
+from amlb_ext.hardening.made_rows.screening import MadeRows, TakenRows
 from amlb_ext.hardening.prepare import CrossFit
+from amlb_ext.hardening.search.domain import linear_slopes
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.registry import ModelSpec, resolve_model
 from amlb_ext.validity.candidates import (
@@ -70,6 +72,8 @@ class HeldOutPart:
     ----------
     fitted : FoldModels
         Fitted without the part, with the training rows of all parts.
+    table, learnt_rows : DataFrame, ndarray of int
+        Features of all rows of the table, and which of its rows they were fitted on.
     learnt, held : ndarray of int
         Those that they were fitted on, and those of the part, by position.
     rows : JudgedRows
@@ -83,6 +87,8 @@ class HeldOutPart:
     """
 
     fitted: FoldModels
+    table: pd.DataFrame
+    learnt_rows: np.ndarray
     learnt: np.ndarray
     held: np.ndarray
     rows: JudgedRows
@@ -102,6 +108,13 @@ class HeldOutPart:
             self.fitted, Z=self.fitted.Z[self.learnt], y=self.fitted.y[self.learnt]
         )
 
+    @cached_property
+    def _with_slopes(self) -> FoldModels:
+        """The models with what a search learns of their rows, which is alike for every kappa."""
+        learnt = self.models
+        omega = linear_slopes(learnt.Z, without_single_axis(learnt.y), learnt.n_classes)
+        return replace(self.fitted, omega=omega)
+
     def augment(self, kappa: float) -> JudgedRows:
         """Augment the part's bad rows with this kappa, once for all targets."""
         if kappa not in self._augmented:
@@ -113,9 +126,9 @@ class HeldOutPart:
 
         There a surrogate searches, and F confirms what it found for all kappas at once: two calls.
         """
+        if self.fitted.ledger is None:
+            return {kappa: self._propose(self._with_slopes, kappa).rows}
         models = self.models
-        if models.ledger is None:
-            return {kappa: self._propose(models, kappa).rows}
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
         proposals = [self._propose(searching, each) for each in LADDER]
@@ -127,7 +140,9 @@ class HeldOutPart:
         config = models.config
         search = config.search.model_copy(update={"kappa": kappa})
         models = replace(models, config=config.model_copy(update={"search": search}))
-        return make_side(models, self.rows, _SIDE).augmented
+        learnt = self.table.iloc[self.learnt_rows]
+        taken = TakenRows((learnt, self.rows.features))
+        return make_side(models, self.rows, _SIDE, taken).augmented
 
     def predict_candidates(
         self, rows: JudgedRows, target: int
@@ -237,7 +252,7 @@ def hold_out_parts(
     f = cross.unseen_predictions()
     if f is None or not all(target.cross_fits for target in cross.targets):
         raise ModelError("all but a few rows are of one class")
-    judged = cross.judged
+    judged = cross.judged_view
     rule = settle_rule(
         config.hardness,
         task.kind,
@@ -270,7 +285,7 @@ def hold_out_parts(
             held = np.sort(rng.choice(held, most, replace=False))
         rows = judge_real_rows(
             models,
-            features=cross.features.iloc[held],
+            features=cross.table.iloc[cross.row[held]],
             Z=cross.Z[held],
             y=cross.y[held],
             f=f[held],
@@ -278,7 +293,13 @@ def hold_out_parts(
             row=cross.row[held],
         )
         part = HeldOutPart(
-            fitted=models, learnt=fit, held=held, rows=rows, failures=failures
+            fitted=models,
+            table=cross.table,
+            learnt_rows=cross.row[fit],
+            learnt=fit,
+            held=held,
+            rows=rows,
+            failures=failures,
         )
         parts.append(part)
     return parts
@@ -406,7 +427,7 @@ def fit_zoos(
     """Return one target's candidates and judges by name, for each part."""
     fits = []
     for part in parts:
-        models = part.models
+        models = part.fitted
         fitted, _ = fit_zoo(
             specs,
             kind=task.kind,
@@ -415,6 +436,7 @@ def fit_zoos(
             Z=models.Z,
             y=models.y[:, target],
             seed=derive_int_seed(models.config.seed, *models.key, "zoo"),
+            seen=part.learnt,
         )
         fits.append(fitted)
     # a subsample may have shown a candidate one class only

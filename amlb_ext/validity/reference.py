@@ -161,9 +161,9 @@ def score_training_part(
     # encoded as for the fits on all training rows, and as F was cross-fitted
     fold = EncodedFold(rows, min(rows.folds), request)
     train, _ = rows.folds[fold.fold]
-    is_seen = train.provenance[PART].to_numpy() != part
+    seen = np.flatnonzero(train.provenance[PART].to_numpy() != part)
     asked = chosen.index[chosen[PART] == part].to_numpy()
-    models, _ = fold.fit_zoo(request.specs, is_seen)
+    models, _ = fold.fit_zoo(request.specs, seen)
     predicted = {name: model.predict(fold.Z[asked]) for name, model in models.items()}
     return losses_of_candidates(request.specs, predicted, fold.y[asked])
 

@@ -175,7 +175,7 @@ class EncodedFold:
         self.y = self.target.transform(train.target)
 
     def fit_zoo(
-        self, specs: Mapping[str, ModelSpec], seen: np.ndarray | slice = slice(None)
+        self, specs: Mapping[str, ModelSpec], seen: np.ndarray | None = None
     ) -> tuple[dict[str, EstimatorBaseline], dict[str, str]]:
         """Fit candidates on the rows that they may see, see :func:`candidates.fit_zoo`."""
         return fit_zoo(
@@ -183,11 +183,12 @@ class EncodedFold:
             kind=self.rows.kind,
             n_classes=self.target.n_classes,
             n_categorical=self.encoder.n_categorical_,
-            Z=self.Z[seen],
-            y=self.y[seen],
+            Z=self.Z,
+            y=self.y,
             seed=derive_int_seed(self.request.seed, self.rows.name, self.fold, "zoo"),
             most=self.request.most_rows,
             whole=self.request.whole,
+            seen=seen,
         )
 
 

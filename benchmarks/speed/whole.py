@@ -224,6 +224,7 @@ def simulate(rows: int, columns: int, kind: str, seed: int) -> pd.DataFrame:
 def one_run(given: dict[str, Any]) -> dict[str, Any]:
     """Generate one suite and measure; in a process of its own."""
     from amlb_ext.core.config import build_config
+    from amlb_ext.core.memory import use_one_allocator
     from amlb_ext.core.parallel import Execution
     from amlb_ext.pipeline.generate import generate_suite
     from amlb_ext.pipeline.request import Request
@@ -256,6 +257,8 @@ def one_run(given: dict[str, Any]) -> dict[str, Any]:
         config = build_config(layers)
         stages = watched() if given["workers"] == 1 else None
         load_libraries()
+        # as the command does
+        use_one_allocator()
         before = peak_mb()
         profiler = _profiler(given["profile"])
         if stages:

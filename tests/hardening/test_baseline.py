@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -12,7 +13,7 @@ from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
-from amlb_ext.hardening.baseline.estimator import LeadingOneHot
+from amlb_ext.hardening.baseline.estimator import FilledColumns, LeadingOneHot
 from amlb_ext.hardening.baseline.fitted import make_baseline
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.split import cross_folds
@@ -192,3 +193,20 @@ def test_leading_one_hot_is_a_column_transformer(n_leading):
     # the last rows have categories that the first lack
     ours = LeadingOneHot(one_hot, n_leading).fit(Z[:100]).transform(Z)
     assert np.array_equal(ours, theirs.fit(Z[:100]).transform(Z))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_filled_columns_fill_in_medians_as_a_simple_imputer(share):
+    """The framework in AMLB fills with scikit-learn's own: F must read the same rows there."""
+    rng = np.random.default_rng(0)
+    train, asked = rng.random((40, 4)), rng.random((30, 4))
+    for rows in (train, asked):
+        rows[rng.random(rows.shape) < share] = np.nan
+    train[:, 0] = np.nan
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    is_empty = np.isnan(train).all(axis=0)
+    imputer.fit(np.where(is_empty, 0.0, train))
+    filled = FilledColumns(fills_missing=True).fit(train)
+    for rows in (train, asked):
+        wanted = imputer.transform(np.where(is_empty, 0.0, rows))
+        assert np.array_equal(filled.transform(rows), wanted)

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
 from amlb_ext.core.notes import Note
@@ -217,10 +216,7 @@ class EstimatorBaseline(Baseline):
 
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> EstimatorBaseline:
         """Fit preprocessing and model; see :class:`Baseline`."""
-        is_empty = np.isnan(Z).all(axis=0)
-        model = self._with_preprocessing(
-            build_estimator(self.spec, self.kind, seed), is_empty
-        )
+        model = self._with_preprocessing(build_estimator(self.spec, self.kind, seed))
         classes = np.array([])
         target = y
         if self.n_classes:
@@ -291,19 +287,11 @@ class EstimatorBaseline(Baseline):
         # callers ask the fits part by part: an incomplete list would be out of step
         return f, fits if len(fits) == len(parts) else []
 
-    def _with_preprocessing(
-        self, estimator: BaseEstimator, is_empty: np.ndarray
-    ) -> BaseEstimator:
+    def _with_preprocessing(self, estimator: BaseEstimator) -> BaseEstimator:
         """Return a pipeline that gives the estimator rows it can read."""
-        # a column without any training value is constant 0, whatever test rows have there
         steps: list[BaseEstimator] = [
-            FunctionTransformer(fill_empty, kw_args={"empty": is_empty})
+            FilledColumns(fills_missing=not self.spec.reads_missing)
         ]
-        if not self.spec.reads_missing:
-            # in place: the step before returns a copy of its own
-            steps.append(
-                SimpleImputer(strategy="median", keep_empty_features=True, copy=False)
-            )
         if self.spec.encoding == "onehot" and self.n_categorical:
             # rare categories of a column with very many share one column, and so do unknown ones
             one_hot = OneHotEncoder(
@@ -365,14 +353,50 @@ class LeadingOneHot(TransformerMixin, BaseEstimator):
         return np.hstack([one_hot, Z[:, self.n_leading :]])
 
 
-def fill_empty(Z: np.ndarray, empty: np.ndarray) -> np.ndarray:
-    """Return Z with the columns marked in ``empty (d,)`` set to 0.
+class FilledColumns(BaseEstimator):
+    """A column without any training value is 0, whatever rows have there; gaps are medians.
 
     Histogram gradient boosting reads missing numbers, but not a column of nothing else.
+
+    NOTE[OWN] SimpleImputer fills in the same medians, but checks its rows for longer than a tree
+    takes to predict the few that the search asks for, and learns from masked copies of all.
+
+    Parameters
+    ----------
+    fills_missing : bool
+        Whether missing numbers become the median of their column's training values.
+
+    Examples
+    --------
+    >>> Z = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    >>> FilledColumns(fills_missing=True).fit(Z).transform(Z).tolist()
+    [[1.0, 0.0], [3.0, 0.0], [2.0, 0.0]]
     """
-    return np.where(empty, 0.0, Z)
+
+    def __init__(self, fills_missing: bool) -> None:
+        self.fills_missing = fills_missing
+
+    def fit(self, Z: np.ndarray, y: np.ndarray | None = None) -> FilledColumns:
+        """Learn which columns are empty, and the medians of the others."""
+        self.is_empty_ = np.isnan(Z).all(axis=0)
+        self.median_ = np.zeros(Z.shape[1])
+        if self.fills_missing:
+            for j in np.flatnonzero(~self.is_empty_):
+                self.median_[j] = np.median(Z[~np.isnan(Z[:, j]), j])
+        return self
+
+    def transform(self, Z: np.ndarray) -> np.ndarray:
+        """Return filled rows; where there is nothing to fill, the rows themselves."""
+        if self.fills_missing:
+            # a copy in any case: a user's estimator may work in place
+            return np.where(self.is_empty_ | np.isnan(Z), self.median_, Z)
+        return np.where(self.is_empty_, 0.0, Z) if self.is_empty_.any() else Z
 
 
 def fill_missing(Z: np.ndarray) -> np.ndarray:
-    """Return Z with missing numbers as -1, a value outside the range: for trees."""
-    return np.where(np.isnan(Z), -1.0, Z)
+    """Return Z with missing numbers as -1, a value outside the range: for trees.
+
+    Without any it is Z itself.
+    """
+    is_missing = np.isnan(Z)
+    return np.where(is_missing, -1.0, Z) if is_missing.any() else Z

@@ -137,6 +137,7 @@ def _learn_search_domain(models: FoldModels, real: JudgedRows) -> Domain:
         without_single_axis(models.y),
         n_classes=models.n_classes,
         n_categorical=models.encoder.n_categorical_,
+        omega=models.omega,
         **bound_genes,
     )
 

@@ -67,6 +67,7 @@ def learn_domain(
     n_categorical: int,
     frozen: np.ndarray | None = None,
     derive: Derive | None = None,
+    omega: np.ndarray | None = None,
 ) -> Domain:
     """Learn values and bounds from the rows searched among, omega from the training rows.
 
@@ -80,6 +81,8 @@ def learn_domain(
         C (0 for regression) and M_c.
     frozen, derive
         As in :class:`Domain`; without them every gene is free.
+    omega : ndarray, optional
+        What :func:`linear_slopes` returned of ``Z`` and ``y``, where they were asked before.
     """
     n_columns = pool.shape[1]
     is_missing = np.isnan(pool)
@@ -87,23 +90,39 @@ def learn_domain(
     most = np.where(is_missing, -np.inf, pool).max(axis=0)
     if frozen is None:
         frozen = np.zeros(n_columns, dtype=bool)
+    if omega is None:
+        omega = linear_slopes(Z, y, n_classes)
     return Domain(
         pools=[np.unique(pool[:, j]) for j in range(n_columns)],
         # the bounds of a column without any value are infinite until here; its genes are
         # missing, so that any finite bound serves
         low=np.where(np.isfinite(least), least, 0.0),
         high=np.where(np.isfinite(most), most, 0.0),
-        omega=_linear_coefficients(Z, y, n_classes),
+        omega=omega,
         n_categorical=n_categorical,
         frozen=frozen,
         derive=derive,
     )
 
 
-def _linear_coefficients(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return omega by least squares on centred rows; classes are 0/1 targets."""
-    filled = np.where(np.isnan(Z), 0.0, Z)
-    features = filled - filled.mean(axis=0)
+def linear_slopes(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return omega by least squares on centred rows; classes are 0/1 targets.
+
+    Parameters
+    ----------
+    Z, y : ndarray of shape (n, d), (n,) or (n, k)
+    n_classes : int
+        C, or 0 for regression.
+
+    Examples
+    --------
+    >>> Z = np.array([[0.0], [1.0], [2.0]])
+    >>> linear_slopes(Z, np.array([1.0, 3.0, 5.0]), 0).round(6).tolist()
+    [[2.0]]
+    """
+    features = np.where(np.isnan(Z), 0.0, Z)
+    # in place: it is a copy of all rows already
+    features -= features.mean(axis=0)
     if n_classes:
         targets = np.eye(n_classes)[y.astype(int)]
     else:
