@@ -109,11 +109,10 @@ class HeldOutPart:
         )
 
     @cached_property
-    def _with_slopes(self) -> FoldModels:
-        """The models with what a search learns of their rows, which is alike for every kappa."""
+    def _omega(self) -> np.ndarray:
+        """Slopes that a search learns of the rows fitted on: alike for every kappa."""
         learnt = self.models
-        omega = linear_slopes(learnt.Z, without_single_axis(learnt.y), learnt.n_classes)
-        return replace(self.fitted, omega=omega)
+        return linear_slopes(learnt.Z, without_single_axis(learnt.y), learnt.n_classes)
 
     def augment(self, kappa: float) -> JudgedRows:
         """Augment the part's bad rows with this kappa, once for all targets."""
@@ -126,9 +125,10 @@ class HeldOutPart:
 
         There a surrogate searches, and F confirms what it found for all kappas at once: two calls.
         """
-        if self.fitted.ledger is None:
-            return {kappa: self._propose(self._with_slopes, kappa).rows}
         models = self.models
+        if models.ledger is None:
+            models = replace(models, omega=self._omega)
+            return {kappa: self._propose(models, kappa).rows}
         ask_design(models, self.rows, _SIDE)
         searching = with_surrogates(models, _SIDE)
         proposals = [self._propose(searching, each) for each in LADDER]

@@ -109,10 +109,9 @@ def test_predictions_come_back_into_the_report(suite, script, exported):
     script.write_predictions(results)
     of_amlb, files = find_predictions([exported.out], {})
     assert of_amlb == []
-    given = read_given_predictions(SuiteFiles.load(suite), files)
-    jobs = set(given.jobs["amlb_task"])
-    assert {"cars_full", "wines_full", "homes_full"} <= jobs
-    table = given.tables["Mean_c1", "cars_full", 0]
+    jobs, tables = read_given_predictions(SuiteFiles.load(suite), files)
+    assert {"cars_full", "wines_full", "homes_full"} <= set(jobs["amlb_task"])
+    table = tables["Mean_c1", "cars_full", 0]
     labels = [label for label in index[0]["labels"]]
     assert table[labels[1]].unique().tolist() == [0.25]
 

@@ -165,7 +165,7 @@ def test_shared_candidates_change_nothing(found, held_out):
 def test_where_labels_do_not_follow_a_large_kappa_fails(found):
     by_kappa = {rung.kappa: rung for rung in found.rungs}
     assert by_kappa[0.5].z2 > 4
-    assert by_kappa[0.5].label_support < -0.2
+    assert by_kappa[0.5].label_support < -0.1
     assert found.passed
     assert 0 < found.kappa < 0.5
     best = by_kappa[found.kappa]
