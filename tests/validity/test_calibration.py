@@ -162,6 +162,23 @@ def test_shared_candidates_change_nothing(found, held_out):
     assert calibrate(*ready(bent()), held_out) == found
 
 
+def test_a_part_searches_with_the_rows_that_it_was_fitted_on(held_out, monkeypatch):
+    asked = []
+    plain = held_out_parts.make_side
+
+    def watched(models, *args):
+        asked.append(models)
+        return plain(models, *args)
+
+    monkeypatch.setattr(held_out_parts, "make_side", watched)
+    part = held_out.parts[0]
+    # no kappa of the ladder, so that nothing is kept of it
+    part.augment(0.3)
+    (models,) = asked
+    assert np.array_equal(models.Z, part.fitted.Z[part.learnt], equal_nan=True)
+    assert np.array_equal(models.y, part.fitted.y[part.learnt])
+
+
 def test_where_labels_do_not_follow_a_large_kappa_fails(found):
     by_kappa = {rung.kappa: rung for rung in found.rungs}
     assert by_kappa[0.5].z2 > 4
