@@ -116,7 +116,7 @@ def build_report(
         verdict on harm; 0 for none.
     charts : bool
         Whether to make what the page and the files beside it alone need: charts, and scores fold by
-        fold.
+        fold, without which ``results.csv`` has AMLB's rows only.
     quiet : bool
         Show no progress bar.
 
