@@ -86,17 +86,10 @@ def test_a_subclass_and_other_models_predict_themselves():
 
 @pytest.mark.parametrize("kind", [ExtraTreesClassifier, RandomForestClassifier])
 @pytest.mark.parametrize("rows", [1, 57, 3000])
-def test_many_classes_have_the_same_bits_asked_once_and_again(kind, rows, monkeypatch):
+def test_many_classes_have_the_same_bits(kind, rows):
     y = np.r_[np.arange(60), RNG.integers(0, 60, 540)]
     Z = RNG.normal(size=(60, 4))[y] + 0.5 * RNG.normal(size=(600, 4))
     model = kind(20, min_samples_leaf=3, random_state=0).fit(Z, y)
     fresh = RNG.normal(size=(rows, 4))
-    expected = model.predict_proba(fresh)
-    np.testing.assert_array_equal(forests.predict_proba(model, fresh), expected)
-    monkeypatch.setattr(forests, "MANY_ROWS", 0)
-    monkeypatch.setattr(forests, "_ROWS_AT_ONCE", 1000)
-    np.testing.assert_array_equal(forests.predict_proba(model, fresh), expected)
-    # what was kept is of the trees as they were
-    model.set_params(random_state=1).fit(Z, y)
     expected = model.predict_proba(fresh)
     np.testing.assert_array_equal(forests.predict_proba(model, fresh), expected)
