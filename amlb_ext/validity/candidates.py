@@ -29,7 +29,11 @@ from amlb_ext.core.memory import release_memory
 from amlb_ext.core.rng import derive_int_seed, derive_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
-from amlb_ext.hardening.baseline.forests import MOST_CLASSES, affordable_rounds
+from amlb_ext.hardening.baseline.forests import (
+    MOST_CLASSES,
+    affordable_rounds,
+    most_leaves,
+)
 from amlb_ext.models.registry import ModelSpec, build_estimator, resolve_model
 
 Size = Literal["quick", "full"]
@@ -111,7 +115,9 @@ def _all_candidates(kind: Kind, size: Size, n_classes: int) -> dict[str, ModelSp
     # early stopping is off: it would hold rows back, and other rows with every seed
     # a tree of very many classes takes ten times one of few, and a candidate need not win
     share = 0.5 if n_classes > MOST_CLASSES else 1
-    trees = {"n_estimators": int(share * (200 if is_full else 40))}
+    trees: dict[str, Any] = {"n_estimators": int(share * (200 if is_full else 40))}
+    if leaves := most_leaves(n_classes):
+        trees["max_leaf_nodes"] = leaves
     most_rounds = affordable_rounds(200 if is_full else 40, n_classes)
     rounds = {"max_iter": most_rounds, "early_stopping": False}
     steps = {"max_iter": 200 if is_full else 30}

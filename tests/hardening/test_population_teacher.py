@@ -8,6 +8,7 @@ from exhaustive import first_of
 from amlb_ext.core.config import build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Origin
+from amlb_ext.hardening import oracle as oracle_module
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.made_rows.population_teacher import (
@@ -171,3 +172,26 @@ def test_very_many_classes_leave_the_forest_alone():
     assert oracle.predict(Z[:5]).sum(axis=1) == pytest.approx(1)
     few = Oracle(3, 0).fit(Z, y % 3, parts)
     assert all(boosting is not None for boosting, _ in few.members_)
+
+
+def test_the_forest_reads_the_columns_that_boosting_uses_where_there_are_many(
+    monkeypatch,
+):
+    rng = np.random.default_rng(0)
+    Z = rng.random((200, 30))
+    y = Z[:, 7] + 0.01 * rng.standard_normal(200)
+    half = np.arange(100)
+    parts = [(half + 100, half), (half, half + 100)]
+    plain = Oracle(0, 0).fit(Z, y, parts).predict(Z)
+    monkeypatch.setattr(oracle_module, "MANY_COLUMNS", 30)
+    picked = Oracle(0, 0).fit(Z, y, parts)
+    assert all(7 in list(used_by(forest)) for _, forest in picked.members_)
+    assert np.corrcoef(picked.predict(Z), y)[0, 1] > 0.95
+    assert (picked.predict(Z) != plain).any()
+    # boosting that finds nothing to split on leaves the forest all columns
+    nothing = Oracle(0, 0).fit(Z, np.ones(200), parts)
+    assert nothing.predict(Z[:3]).tolist() == [1, 1, 1]
+
+
+def used_by(forest):
+    return forest[0].kw_args["indices"]

@@ -156,3 +156,19 @@ def affordable_rounds(rounds: int, n_classes: int) -> int:
     if n_classes <= 2:
         return rounds
     return min(rounds, max(FEWEST_ROUNDS, MOST_TREES // n_classes))
+
+
+#: Leaves of a tree times classes, where these are very many: scikit-learn keeps a number for each
+#: class in every node, so the oracle's forests of five parts hold 1 GB at most.
+_MOST_LEAF_VALUES = 250_000
+
+
+def most_leaves(n_classes: int) -> int | None:
+    """Return how many leaves a tree of a forest may have; None for any number.
+
+    Examples
+    --------
+    >>> most_leaves(10), most_leaves(355)
+    (None, 704)
+    """
+    return _MOST_LEAF_VALUES // n_classes if n_classes > MOST_CLASSES else None
