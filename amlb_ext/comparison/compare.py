@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,6 @@ from amlb_ext.core.checked_call import (
     check_refits,
     checked_call,
 )
-from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.display import format_count, format_number
 from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.losses import Loss
@@ -53,6 +52,9 @@ from amlb_ext.units.labelled import (
     read_row_order,
 )
 from amlb_ext.units.rows import hardness_config, judge_rows
+
+if TYPE_CHECKING:
+    from amlb_ext.core.config import HardnessConfig
 
 #: Share of the rows that F decides wrongly, from which on a candidate without a mistake is doubted.
 LEAST_WRONG = 0.05

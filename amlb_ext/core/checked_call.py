@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, validate_call
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from amlb_ext.core.display import shorten_text
 from amlb_ext.core.errors import ConfigError, suggest_nearest
@@ -20,7 +21,19 @@ from amlb_ext.core.errors import ConfigError, suggest_nearest
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+
+@dataclass(frozen=True)
+class _Check:
+    """A check of an argument, as pydantic's ``AfterValidator`` is, which takes long to import."""
+
+    function: Callable[[Any], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(
+            self.function, handler(source)
+        )
 
 
 def _refuse_text(names: Collection[str]) -> Collection[str]:
@@ -37,15 +50,15 @@ def _read_pair(given: Any) -> tuple[Any, Any]:
 
 
 #: Confidence level of intervals.
-Level = Annotated[float, Field(gt=0, lt=1)]
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Level = Annotated[float, Gt(0), Lt(1)]
+Seed = Annotated[int, Ge(0), Lt(2**31)]
 #: How many there are of what cannot be absent.
-Count = Annotated[int, Field(ge=1, le=10**9)]
-CountOrNone = Annotated[int, Field(ge=0, le=10**9)]
-Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Ge(1), Le(10**9)]
+CountOrNone = Annotated[int, Ge(0), Le(10**9)]
+Text = Annotated[str, MinLen(1)]
 #: Rows and their targets.
-Pair = Annotated[Any, AfterValidator(_read_pair)]
-Names = Annotated[Collection[str], AfterValidator(_refuse_text)]
+Pair = Annotated[Any, _Check(_read_pair)]
+Names = Annotated[Collection[str], _Check(_refuse_text)]
 
 
 def checked_call(function: Callable[P, R]) -> Callable[P, R]:
@@ -67,7 +80,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
 'horizon'? known: horizon)
     """
     # made when it is first needed: a method's class does not stand yet
-    validated = functools.cache(lambda: validate_call(config=_STRICT)(function))
+    validated = functools.cache(lambda: _validated(function))
     names = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
@@ -80,6 +93,8 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
                 f"{function.__name__} takes no argument {unknown[0]!r}",
                 suggest_nearest(unknown[0], names),
             )
+        from pydantic import ValidationError
+
         try:
             return validated()(*plain, **named)
         except ValidationError as error:
@@ -91,6 +106,14 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
             raise explain_problem({**problem, "loc": (first, *rest)}) from None
 
     return call
+
+
+def _validated(function: Callable[P, R]) -> Callable[P, R]:
+    # imported here: it is most of what comparing models would import beside their library
+    from pydantic import ConfigDict, validate_call
+
+    strict = ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+    return validate_call(config=strict)(function)
 
 
 def explain_problem(problem: Any) -> ConfigError:

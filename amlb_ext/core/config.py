@@ -198,10 +198,6 @@ class SourceConfig(Stage):
         return int(self.max_file_size * 2**30)
 
 
-#: Random splits of a source without folds, unless the user asks for another number.
-DEFAULT_FOLDS = 5
-
-
 class SplitConfig(Stage):
     """Folds: splits of a source without folds, its own first folds for any other.
 

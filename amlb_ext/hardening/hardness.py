@@ -47,16 +47,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from amlb_ext.core import row_losses
-from amlb_ext.core.config import HardnessConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.notes import Note
 from amlb_ext.core.unit import Kind
 from amlb_ext.hardening.rules import BY_KIND, RULES
+
+if TYPE_CHECKING:
+    from amlb_ext.core.config import HardnessConfig
 
 CUSTOMARY = {"absolute": 0.1, "squared": 0.01, "band": 0.505, "wrong": 0.5}
 #: Rules whose alpha bounds a probability from above: their hardness is 1 - that probability.
@@ -383,6 +385,7 @@ def check_alpha(config: HardnessConfig, kind: Kind) -> None:
 
     Examples
     --------
+    >>> from amlb_ext.core.config import HardnessConfig
     >>> check_alpha(HardnessConfig(rule="wrong", alpha=7), Kind.BINARY)
     Traceback (most recent call last):
     ...
@@ -467,6 +470,7 @@ def settle_rule(
 
     Examples
     --------
+    >>> from amlb_ext.core.config import HardnessConfig
     >>> y, f = np.zeros((3, 2)), np.array([[0.2, 0.0], [0.3, 0.3], [0.0, 0.0]])
     >>> for over in ("mean", "intersection", "union"):
     ...     config = HardnessConfig(over=over, alpha=0.15)
@@ -602,6 +606,7 @@ def worst_share(config: HardnessConfig) -> float:
 
     Examples
     --------
+    >>> from amlb_ext.core.config import HardnessConfig
     >>> worst_share(HardnessConfig()), worst_share(HardnessConfig(share=0.2))
     (0.1, 0.2)
     """
@@ -613,6 +618,7 @@ def largest_share(config: HardnessConfig) -> float:
 
     Examples
     --------
+    >>> from amlb_ext.core.config import HardnessConfig
     >>> largest_share(HardnessConfig()), largest_share(HardnessConfig(rule="paper"))
     (0.5, 1.0)
     """

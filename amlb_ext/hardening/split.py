@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.model_selection import (
@@ -34,12 +35,17 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from amlb_ext.core.config import DEFAULT_FOLDS, SplitConfig
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import draw_int_seed, random_stream
 from amlb_ext.core.row_order import RowOrder
 from amlb_ext.core.task import Fold, Task
 from amlb_ext.sources.reading import describe_target_texts
+
+if TYPE_CHECKING:
+    from amlb_ext.core.config import SplitConfig
+
+#: Random splits of a source without folds, unless the user asks for another number.
+DEFAULT_FOLDS = 5
 
 #: Parts that the training rows of a fold are dealt into for cross-fitting, each left out once.
 PARTS = 5
@@ -98,6 +104,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
 
     Examples
     --------
+    >>> from amlb_ext.core.config import SplitConfig
     >>> import pandas as pd
     >>> from amlb_ext.core.tables import make_task
     >>> table = pd.DataFrame({"x": range(40), "y": [0, 1] * 20})

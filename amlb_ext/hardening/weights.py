@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from amlb_ext.core.config import CompositionPart
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.split import CvSplits
+
+if TYPE_CHECKING:
+    from amlb_ext.core.config import CompositionPart
 
 #: Keeps every row of the test fold in play.
 SMALLEST = 1e-4

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.estimators import check_is_listed, is_estimator, make_importable
 from amlb_ext.core.unit import Kind
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+    from amlb_ext.core.config import BaselineConfig
 
 #: Parts of import paths of models that split columns, so that ordinal codes serve them.
 _TREE_LIKE = (".ensemble.", ".tree.", "xgboost", "lightgbm")
@@ -154,6 +155,7 @@ def resolve_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
 
     Examples
     --------
+    >>> from amlb_ext.core.config import BaselineConfig
     >>> resolve_model(BaselineConfig(model="sklearn.linear_model.Ridge:alpha=2"), Kind.REGRESSION)
     ModelSpec(path='sklearn.linear_model.Ridge', params={'alpha': 2}, encoding='onehot')
     """

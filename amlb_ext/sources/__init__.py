@@ -42,12 +42,12 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, SourceError
 from amlb_ext.sources.bundles import BUNDLES
 from amlb_ext.sources.forms import FORMS
 
 if TYPE_CHECKING:
+    from amlb_ext.core.config import SourceConfig
     from amlb_ext.sources.base import Source, TaskRef
 
 __all__ = ["describe_sources", "load_sources", "open_specs"]
@@ -123,6 +123,7 @@ Foundry container; a path ending in .csv, .tsv, .parquet, .feather, .xlsx, .json
 or not; a path ending in .yaml or .yml, or the name of an AMLB benchmark definition)
     """
     # pandas, which reading names does without
+    from amlb_ext.core.config import SourceConfig
     from amlb_ext.sources.targets import check_targets
 
     options = options or SourceConfig()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from amlb_ext.core.config import HardnessConfig, build_config
 from amlb_ext.core.losses import Loss
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.unit import ROW
@@ -20,6 +21,9 @@ from amlb_ext.units.judged import Judged
 from amlb_ext.units.labelled import LabelledRows
 from amlb_ext.units.region import GROUPS, Part, RegionWeights, cross_fit
 
+if TYPE_CHECKING:
+    from amlb_ext.core.config import HardnessConfig
+
 #: Why nothing is said where F fails under a loss of pairs of rows.
 OF_PAIRS = "an AUC is of pairs of rows, so it is judged over all rows and in groups"
 
@@ -32,6 +36,9 @@ def hardness_config(rule: str, alpha: float | None) -> HardnessConfig:
     ConfigError
         An unknown rule, with the nearest one.
     """
+    # settings need pydantic, which takes longer to import than all that is ours
+    from amlb_ext.core.config import build_config
+
     return build_config({"hardness": {"rule": rule, "alpha": alpha}}).hardness
 
 
