@@ -68,11 +68,11 @@ def brier_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     >>> brier_loss(np.array([1]), np.array([[0.25, 0.75]])).tolist()
     [0.125]
     """
-    rows = np.arange(len(y))
-    one_hot = np.zeros_like(f)
-    one_hot[rows, y.astype(int)] = 1.0
-    squares = (f - one_hot) ** 2
-    return squares.sum(axis=1)
+    # one copy, in place: of many classes it is large
+    gaps = f.copy()
+    gaps[np.arange(len(y)), y.astype(int)] -= 1
+    np.square(gaps, out=gaps)
+    return gaps.sum(axis=1)
 
 
 def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:

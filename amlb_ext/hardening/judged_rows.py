@@ -29,6 +29,12 @@ from amlb_ext.hardening.hardness import BadRule, hardness_by_target
 from amlb_ext.hardening.oracle import Oracle, check_labels
 
 
+def side_by_side(of_targets: Sequence[np.ndarray]) -> np.ndarray:
+    """Stack what belongs to the targets along axis 1; of a single one it is a view, no copy."""
+    [first, *others] = of_targets
+    return np.stack(of_targets, axis=1) if others else first[:, None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TargetModels:
     """What is fitted for one target of a fold, on its training rows.
@@ -115,12 +121,12 @@ class FoldModels:
     def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
         """Return f of any rows; see the module's notation."""
         predictions = [target.baseline.predict(Z) for target in self.targets]
-        return np.stack(predictions, axis=1)
+        return side_by_side(predictions)
 
     def predict_oracle(self, Z: np.ndarray) -> np.ndarray:
         """Return t of rows the oracle was not fitted on; see the module's notation."""
         predictions = [target.oracle.predict(Z) for target in self.targets]
-        return np.stack(predictions, axis=1)
+        return side_by_side(predictions)
 
     def no_predictions(self, n: int) -> np.ndarray:
         """Return predictions of n rows that nobody was asked about: NaN."""
@@ -133,7 +139,7 @@ class FoldModels:
         snapped = []
         for j, target in enumerate(self.targets):
             snapped.append(target.scale.snap(y[:, j]))
-        return np.stack(snapped, axis=1)
+        return side_by_side(snapped)
 
     def correct(
         self,
@@ -176,7 +182,7 @@ class FoldModels:
         self, y: np.ndarray, f: np.ndarray, t: np.ndarray
     ) -> np.ndarray:
         """Return ``(T - F)^2`` by target, ``(n, k)``: rows are weighed by it whatever K is."""
-        return np.stack(hardness_by_target("reducible", y, f, t), axis=1)
+        return side_by_side(hardness_by_target("reducible", y, f, t))
 
     def support_labels(
         self, t: np.ndarray, y: np.ndarray
@@ -191,7 +197,7 @@ class FoldModels:
             )
             supports.append(support)
             agreements.append(agrees)
-        return np.stack(supports, axis=1), np.stack(agreements, axis=1)
+        return side_by_side(supports), side_by_side(agreements)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,8 +71,8 @@ class Oracle(BaseEstimator):
     judged_ : ndarray of int
         Positions of the training rows that some part holds out, ascending: all of them, unless the
         parts look forward in time.
-    out_of_fold_ : ndarray of shape (m,) or (m, C)
-        Predictions of these rows by models that did not see them.
+    out_of_fold_ : ndarray of shape (n,) or (n, C)
+        Predictions of the training rows by models that did not see them; NaN of the others.
     rmse_ : float or None
         Root mean squared error of ``out_of_fold_`` on the scaled target; None for classes.
     """
@@ -87,22 +87,20 @@ class Oracle(BaseEstimator):
         ``parts`` are the positions to fit on and to predict, see
         :func:`amlb_ext.hardening.split.cross_folds`.
         """
-        out_of_fold = np.zeros(len(y))
-        if self.n_classes:
-            out_of_fold = np.zeros((len(y), self.n_classes))
+        classes = (self.n_classes,) if self.n_classes else ()
+        self.out_of_fold_ = np.full((len(y), *classes), np.nan)
         self.members_: list[_Pair] = []
         for train, held_out in parts:
             pair = self._fit_pair(Z[train], y[train])
             self.members_.append(pair)
-            out_of_fold[held_out] = self._predict_pair(pair, Z[held_out])
+            self.out_of_fold_[held_out] = self._predict_pair(pair, Z[held_out])
         self.judged_ = judged_rows(parts)
-        self.out_of_fold_ = out_of_fold[self.judged_]
         self.whole_: _Pair | None = None
         if len(self.judged_) < len(y):
             self.whole_ = self._fit_pair(Z, y)
         self.rmse_: float | None = None
         if not self.n_classes:
-            squared_error = (self.out_of_fold_ - y[self.judged_]) ** 2
+            squared_error = (self.out_of_fold_ - y)[self.judged_] ** 2
             self.rmse_ = float(np.sqrt(squared_error.mean()))
         return self
 
@@ -118,8 +116,11 @@ class Oracle(BaseEstimator):
         """Predict rows the oracle was not fitted on: ``(n,)`` or ``(n, C)``."""
         if self.whole_ is not None:
             return self._predict_pair(self.whole_, Z)
-        predictions = [self._predict_pair(pair, Z) for pair in self.members_]
-        return np.mean(predictions, axis=0)
+        first, *others = self.members_
+        total = self._predict_pair(first, Z)
+        for pair in others:
+            total += self._predict_pair(pair, Z)
+        return total / len(self.members_)
 
     def _fit_pair(self, Z: np.ndarray, y: np.ndarray) -> _Pair:
         Z = fill_missing(Z)

@@ -40,6 +40,7 @@ from amlb_ext.hardening.judged_rows import (
     JudgedRows,
     TargetModels,
     judge_real_rows,
+    side_by_side,
 )
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import (
@@ -286,7 +287,7 @@ def prepare(
         target.scale.transform(task.target.iloc[written.rows])
         for task, target in zip(tasks, cross.targets, strict=True)
     ]
-    y = np.stack(ys, axis=1)
+    y = side_by_side(ys)
 
     judged = cross.judged_view
     train = judge_real_rows(
@@ -311,7 +312,7 @@ def prepare(
         # and rows whose cells are replaced later are asked about again
         models.ledger.reserved = due + models.ledger.limit // 10
     predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
-    f = np.stack(predictions, axis=1)
+    f = side_by_side(predictions)
     t = models.predict_oracle(Z)
     decided = baselines[0].decide_rows(Z, written.rows)
     test_rule = models.rule
@@ -415,9 +416,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         oracle = Oracle(scale.n_classes, oracle_seed).fit(Z, y, parts)
         ys.append(y)
         fs.append(f)
-        t = np.full(f.shape, np.nan)
-        t[oracle.judged_] = oracle.out_of_fold_
-        ts.append(t)
+        ts.append(oracle.out_of_fold_)
         null = fits
         if order is not None and order.time is not None and fits:
             blocks = blocks_left_out(order, PARTS)
@@ -445,9 +444,9 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         table=first.features,
         row=rows,
         Z=Z,
-        y=np.stack(ys, axis=1),
-        f=np.stack(fs, axis=1),
-        t=np.stack(ts, axis=1),
+        y=side_by_side(ys),
+        f=side_by_side(fs),
+        t=side_by_side(ts),
         parts=parts,
         targets=tuple(targets),
         judged=judged_rows(parts),

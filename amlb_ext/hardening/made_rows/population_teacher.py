@@ -71,7 +71,7 @@ class Teacher:
         # in regression the oracle says where y lies, and is asked how far from it y may lie
         judged = oracle.judged_
         Z, y = Z[judged], y[judged]
-        residual = y - oracle.out_of_fold_
+        residual = y - oracle.out_of_fold_[judged]
         regressor = HistGradientBoostingRegressor(
             max_iter=40, max_leaf_nodes=8, min_samples_leaf=40, early_stopping=False
         )

@@ -362,11 +362,12 @@ def with_least_support(models: FoldModels, train: JudgedRows) -> FoldModels:
     """Return the models with what a label needs of the oracle, where rows are cells of a table."""
     if not models.n_classes or not has_cells_only(models.encoder, models.Z):
         return models
+    oracle = models.targets[0].oracle
     least = least_support(
         models.rule,
         y=train.y[:, 0],
         f=train.f[:, 0],
-        t=models.targets[0].oracle.out_of_fold_,
+        t=oracle.out_of_fold_[oracle.judged_],
     )
     return replace(models, least_support=least)
 
