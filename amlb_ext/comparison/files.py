@@ -41,7 +41,7 @@ from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.files import read_model
-from amlb_ext.models.predictions import join_by_shared_columns
+from amlb_ext.models.predictions import join_by_shared_columns, with_truth
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.reading import (
@@ -341,6 +341,8 @@ def _join_all(
     joined, moved, placed = {}, [], []
     known = {*table.features.columns, *table.left_out.columns}
     for name, model in given.items():
+        if isinstance(model, pd.DataFrame):
+            model = with_truth(model, str(table.target.name), table.target)
         joined[name] = join_predictions(model, table, names[name])
         if joined[name] is not model:
             moved.append(names[name])

@@ -14,6 +14,7 @@ c : (n,) classes that a model decides for
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -493,6 +494,11 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+#: What parameters of predictions and of targets are called.
+_PREDICTED = re.compile(r"pred|hat|forecast|prob|score", re.I)
+_TRUE = re.compile(r"true|truth|target|actual|label|^y$", re.I)
+
+
 def ask_own_loss(
     function: Callable[..., Any], y: np.ndarray, said: Any, given: str
 ) -> np.ndarray:
@@ -511,16 +517,41 @@ def ask_own_loss(
     Raises
     ------
     DataError
-        The function raises.
+        The function raises, takes predictions first, or returns losses of other rows.
     """
+    _check_order_of_parameters(function)
     try:
-        return np.asarray(function(y, said))
+        losses = function(y, said)
     except Exception as error:
         name, message = function_name(function), shorten_text(error, 160)
         raise DataError(
             f"the loss {name} raises {type(error).__name__}: {message}",
             f"it is given {given}",
         ) from error
+    if isinstance(losses, pd.Series):
+        # y and the predictions are arrays, so an index can only count their rows
+        if not losses.index.sort_values().equals(pd.RangeIndex(len(losses))):
+            raise DataError(
+                f"the loss {function_name(function)} returns a Series whose index does not count "
+                "the rows",
+                "return one loss for each row, in the order of the rows",
+            )
+        losses = losses.sort_index()
+    return np.asarray(losses)
+
+
+def _check_order_of_parameters(function: Callable[..., Any]) -> None:
+    """Refuse a function whose names say that it takes predictions first."""
+    try:
+        names = list(inspect.signature(function).parameters)[:2]
+    except (TypeError, ValueError):
+        return
+    if len(names) == 2 and _PREDICTED.search(names[0]) and _TRUE.search(names[1]):
+        raise DataError(
+            f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
+            "the targets first",
+            f"write it as a function of ({names[1]}, {names[0]})",
+        )
 
 
 def read_cost_matrix(given: Any, labels: Sequence[Any]) -> np.ndarray:

@@ -45,6 +45,8 @@ from amlb_ext.models.native import (
 from amlb_ext.models.predictions import (
     answers_of_labels,
     are_predictions,
+    check_order,
+    decision_notes,
     interpret_predictions,
 )
 
@@ -131,10 +133,6 @@ def fit_clone(
         raise ModelError(
             f"F could not be fitted again: {type(error).__name__}: {reason}"
         ) from error
-
-
-#: A class within so much of the most probable one is a tie, which ``predict`` may break as it will.
-_TIE = 1e-9
 
 
 class ModelAdapter:
@@ -236,14 +234,16 @@ class ModelAdapter:
                 self.model,
                 labels,
                 self.name,
+                n=len(table),
                 beside=table.rows,
+                features=table.frame,
                 align=self.align,
             )
         if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
             if isinstance(said, tuple):
                 flat_rows(said, len(table), self.name)
-            return interpret_predictions(said, labels, self.name)
+            return interpret_predictions(said, labels, self.name, n=len(table))
         if not len(labels):
             said = self._ask("predict", table)
             return answers_of_numbers(said, len(table), self.name)
@@ -260,34 +260,22 @@ class ModelAdapter:
             flat = np.asarray(said)
             if flat.ndim == 1 and flat.dtype.kind != "f":
                 return answers_of_labels(said, labels, n, self.name)
-            return interpret_predictions(said, labels, self.name)
+            return interpret_predictions(said, labels, self.name, n=n)
         p = self._ask("predict_proba", table)
         classes = classes_of_columns(p, self.classes)
         if isinstance(p, tuple):
             flat_rows(p, n, self.name)
         f = read_probabilities(p, labels, n, self.name, classes=classes)
         decided = read_labels(said, labels, n, self.name)
-        _check_order(f, decided, self.name, has_names=classes is not None)
+        check_order(f, decided, self.name, has_names=classes is not None)
         raw_p = np.asarray(p, dtype=float)
         raw = RawAnswers(
             decided=flat_rows(said, n, self.name),
             p=raw_p if raw_p.ndim == 2 and raw_p.shape[1] > 1 else None,
             classes=classes,
         )
-        return Answers(
-            f=f, decided=decided, raw=raw, notes=self._decision_notes(f, decided)
-        )
-
-    def _decision_notes(self, f: np.ndarray, decided: np.ndarray) -> tuple[str, ...]:
-        """Return a note where the model decides against its own largest probability."""
-        own = f[np.arange(len(f)), decided]
-        n_other = int((own < f.max(axis=1) - _TIE).sum())
-        if not n_other:
-            return ()
-        return (
-            f"{self.name} decides for another class than its most probable one on {n_other} of "
-            f"{len(f)} rows: a row is wrong where predict is",
-        )
+        notes = decision_notes(f, decided, self.name)
+        return Answers(f=f, decided=decided, raw=raw, notes=notes)
 
     def _ask(self, method: str | None, table: GivenTable) -> Any:
         """Return what a method answers, in the order of the table's rows."""
@@ -306,6 +294,9 @@ class ModelAdapter:
         if hasattr(said, "toarray"):
             # a sparse matrix
             said = said.toarray()
+        if hasattr(said, "to_pandas"):
+            # of polars and pyarrow, whose columns have names, too
+            said = said.to_pandas()
         if isinstance(said, pd.Series | pd.DataFrame) and isinstance(
             rows, pd.DataFrame
         ):
@@ -387,43 +378,3 @@ def _has_method(model: Any, name: str) -> bool:
         return callable(getattr(model, name, None))
     except Exception:
         return False
-
-
-#: A class that a model names is so much less probable where the model decides for it than
-#: elsewhere, if probabilities and names are in different orders; chance and costs do less.
-_CONTRADICTED = 0.1
-
-
-def _check_order(
-    f: np.ndarray, decided: np.ndarray, name: str, *, has_names: bool
-) -> None:
-    """Refuse probabilities whose order the decisions contradict.
-
-    Each class that a model decides for must be more probable where it does. Of classes that the
-    model names only a clear contradiction counts, and one in all of them.
-
-    Raises
-    ------
-    ModelError
-    """
-    gains, own = [], []
-    for code in np.unique(decided):
-        chosen = decided == code
-        if not chosen.all():
-            gains.append(f[chosen, code].mean() - f[~chosen, code].mean())
-            own.append(f[chosen, code].mean())
-    if not gains:
-        return
-    if has_names and max(gains) < -_CONTRADICTED:
-        raise ModelError(
-            f"the probabilities of {name} contradict its predict: each class is less probable "
-            f"where {name} predicts it than elsewhere",
-            "give probabilities in the order of classes_, one column for each class",
-        )
-    if not has_names and min(gains) < 0:
-        given = own[int(np.argmin(gains))]
-        raise ModelError(
-            f"{name} does not name its classes, and its probabilities in sorted order contradict "
-            f"its predict: where it predicts a class it gives that class {given:.2g}",
-            "give it the attribute classes_, the classes in the order of predict_proba's columns",
-        )

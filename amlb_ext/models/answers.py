@@ -86,7 +86,12 @@ class Labels:
         ----------
         values : array-like of shape (n,)
         """
-        numbers, distinct = pd.factorize(_flat_objects(values))
+        flat = _flat_objects(values)
+        try:
+            numbers, distinct = pd.factorize(flat)
+        except TypeError:
+            # lists and dicts, which are no classes
+            return np.full(len(flat), -1)
         of_distinct = np.array([self.code(value) for value in distinct], dtype=int)
         # -1, a missing value, takes the last entry
         return np.append(of_distinct, -1)[numbers]

@@ -118,9 +118,9 @@ def check_truth(truth: np.ndarray, given: np.ndarray, name: str) -> None:
     if differs.any():
         row = int(np.argmax(differs))
         raise ModelError(
-            f"the column 'truth' of {name} differs from the target in {differs.sum()} of "
+            f"{name} has targets of its own, which differ from the table's in {differs.sum()} of "
             f"{len(given)} rows: {truth[row]} for {given[row]} in row {row}",
-            "give predictions of these rows in their order; without the column nothing is checked",
+            "give predictions of these rows in their order; without that column nothing is checked",
         )
 
 
@@ -220,11 +220,23 @@ no, yes (give the model that was fitted on this target, or the target as the mod
                 "label",
                 "write the labels of the target as the model knows them",
             )
+    remedy = "give the model that was fitted on this target, or the target as the model knows it"
     if (codes < 0).all():
         raise ModelError(
             f"{name} knows the classes {list_names(classes)}, and the target has none of them: "
             f"{list_names(known.names)}",
-            "give the model that was fitted on this target, or the target as the model knows it",
+            remedy,
+        )
+    # of many named classes rows may lack one and have a new one; two, or numbers, are other codes
+    are_numbers = all(as_number(each) is not None for each in (*classes, *known.names))
+    if lacked and (len(classes) == 2 or are_numbers):
+        unknown = [
+            value for value, code in zip(classes, codes, strict=True) if code < 0
+        ]
+        raise ModelError(
+            f"{name} knows the class {label_text(unknown[0])!r}, which the target lacks, and not "
+            f"{sorted(lacked)[0]!r}, which it has: they seem to be other codes of the classes",
+            remedy,
         )
 
 

@@ -6,6 +6,8 @@ section "The predictions file".
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from amlb_ext.models.answers import (
     RawAnswers,
     answers_of_numbers,
     flat_rows,
+    label_text,
     order_labels,
     read_labels,
     read_probabilities,
@@ -96,8 +99,10 @@ def read_predictions(path: Path, task: Task) -> Answers:
             "give one prediction per row of the table, in its order",
         )
     picked = table.iloc[task.row_ids].reset_index(drop=True)
-    picked = join_by_shared_columns(picked, task.features, path.name)
-    answers = interpret_predictions(picked, Labels(task.labels), path.name)
+    picked = with_truth(picked, task.target_name, task.target)
+    answers = interpret_predictions(
+        picked, Labels(task.labels), path.name, features=task.features
+    )
     if answers.raw.truth is not None:
         check_truth(answers.raw.truth, task.target.to_numpy(dtype=object), path.name)
     return answers
@@ -108,7 +113,9 @@ def interpret_predictions(
     labels: Labels,
     name: str,
     *,
+    n: int | None = None,
     beside: Any = None,
+    features: pd.DataFrame | None = None,
     align: Align = "auto",
 ) -> Answers:
     """Return predictions as numbers: in the target's unit, or probabilities of the labels.
@@ -123,8 +130,12 @@ def interpret_predictions(
         Empty for a regression.
     name : str
         For errors.
+    n : int, optional
+        How many rows are wanted; as many as come when omitted.
     beside : object of n rows, optional
         The rows that are predicted, whose index may tell which is which.
+    features : DataFrame of n rows, optional
+        The same rows, of which a column that both have may tell which is which.
     align : {'auto', 'index', 'position'}
         See :mod:`amlb_ext.models.columns`.
 
@@ -144,12 +155,15 @@ def interpret_predictions(
            [0. , 1. ]])
     """
     if hasattr(given, "to_pandas"):
-        given = given.to_pandas()
+        # rows of polars and pyarrow have their place alone
+        given, align = given.to_pandas(), "position"
     if beside is not None:
         given = align_rows(
             given, beside, what=f"the predictions of {name}", align=align
         )
-    answers = _interpret(given, labels, name)
+    if isinstance(given, pd.DataFrame) and features is not None:
+        given = join_by_shared_columns(given, features, name, labels)
+    answers = _interpret(given, labels, name, len(given) if n is None else n)
     if not isinstance(given, pd.DataFrame) or TRUTH_COLUMN not in given:
         return answers
     if labels.code(TRUTH_COLUMN) >= 0:
@@ -158,13 +172,12 @@ def interpret_predictions(
     return replace(answers, raw=replace(answers.raw, truth=truth))
 
 
-def _interpret(given: Any, labels: Labels, name: str) -> Answers:
-    n = len(given)
+def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
     named: Any = None
     classes: list[Any] | None = None
     if isinstance(given, pd.DataFrame):
         given, named, classes = _pick_columns(given, labels, name)
-    elif isinstance(given, pd.Series) and str(given.name).startswith(SCORE_COLUMN):
+    elif isinstance(given, pd.Series) and _class_in_name(given.name, labels) != "":
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
     if not len(labels):
         return answers_of_numbers(given, n, name)
@@ -172,10 +185,13 @@ def _interpret(given: Any, labels: Labels, name: str) -> Answers:
         given = named if given is None else given
         return answers_of_labels(given, labels, n, name)
     f = read_probabilities(given, labels, n, name, classes=classes)
-    decided = f.argmax(axis=1)
-    if named is not None:
-        decided = read_labels(named, labels, n, name)
-    return Answers(f=f, decided=decided, notes=tuple(sure_notes(f, name)))
+    notes = tuple(sure_notes(f, name))
+    if named is None:
+        return Answers(f=f, decided=f.argmax(axis=1), notes=notes)
+    decided = read_labels(named, labels, n, name)
+    check_order(f, decided, name, has_names=classes is not None)
+    notes += decision_notes(f, decided, name)
+    return Answers(f=f, decided=decided, notes=notes)
 
 
 def sure_notes(f: np.ndarray, name: str) -> list[str]:
@@ -209,19 +225,47 @@ def answers_of_labels(values: Any, labels: Labels, n: int, name: str) -> Answers
     )
 
 
+def with_truth(predictions: pd.DataFrame, name: str, target: pd.Series) -> pd.DataFrame:
+    """Return predictions whose copy of the target is called ``truth``, where others predict.
+
+    Examples
+    --------
+    >>> predictions = pd.DataFrame({"price": [1.0, 2.0], "prediction": [1.5, 2.0]})
+    >>> with_truth(predictions, "price", pd.Series([1.0, 2.0])).columns.tolist()
+    ['truth', 'prediction']
+    """
+    classes = Labels([label_text(value) for value in target.dropna().unique()])
+    others = [str(column) for column in predictions.columns if str(column) != name]
+    predict = [
+        column
+        for column in others
+        if column in PREDICTION_COLUMNS
+        or column.partition(":")[0] == SCORE_COLUMN
+        or classes.code(column) >= 0
+    ]
+    if not predict or TRUTH_COLUMN in others or len(others) == predictions.shape[1]:
+        return predictions
+    return predictions.rename(columns={name: TRUTH_COLUMN})
+
+
 def join_by_shared_columns(
-    predictions: pd.DataFrame, table: pd.DataFrame, name: str
+    predictions: pd.DataFrame,
+    table: pd.DataFrame,
+    name: str,
+    labels: Labels | None = None,
 ) -> pd.DataFrame:
     """Return predictions in the order of a table that shares columns with them.
 
     Where the shared columns are alike row by row, the order is the table's. Else one of them must
-    tell the rows apart: an id.
+    tell the rows apart: an id. Where no name is shared, an id whose name differs in case does.
 
     Parameters
     ----------
     predictions, table : DataFrame of n rows
     name : str
         Of the file of predictions, for errors.
+    labels : Labels, optional
+        Classes, whose columns are predictions whatever the table calls its own.
 
     Raises
     ------
@@ -235,13 +279,19 @@ def join_by_shared_columns(
     >>> join_by_shared_columns(predictions, table, "p.csv")["prediction"].tolist()
     [0.1, 0.5]
     """
-    shared = [column for column in predictions.columns if column in table.columns]
-    meant = (*PREDICTION_COLUMNS, SCORE_COLUMN)
-    shared = [column for column in shared if column not in meant]
+    said = (*PREDICTION_COLUMNS, SCORE_COLUMN)
+    others = [
+        column
+        for column in predictions.columns
+        if column not in said and (labels is None or labels.code(column) < 0)
+    ]
+    shared = {column: column for column in others if column in table.columns}
+    shared = shared or _alike_ids(others, predictions, table)
     if not shared:
         return predictions
     keys = {
-        column: (_keys(predictions[column]), _keys(table[column])) for column in shared
+        column: (_keys(predictions[column]), _keys(table[own]))
+        for column, own in shared.items()
     }
     are_alike = (ours.equals(theirs) for ours, theirs in keys.values())
     if len(predictions) == len(table) and all(are_alike):
@@ -252,16 +302,33 @@ def join_by_shared_columns(
         place = pd.Index(ours).get_indexer(pd.Index(theirs))
         if (place >= 0).all():
             return predictions.iloc[place].reset_index(drop=True)
-        missing = table[column].iloc[int(np.argmax(place < 0))]
+        missing = table[shared[column]].iloc[int(np.argmax(place < 0))]
         raise ModelError(
             f"{name} has no row whose {column} is {missing}, which the table has",
             f"give one prediction for each {column} of the table",
         )
     raise ModelError(
-        f"{name} shares the column {shared[0]!r} with the table, and its rows are in another order",
+        f"{name} shares the column {next(iter(shared))!r} with the table, and its rows are in "
+        "another order",
         "add a column that tells the rows apart to both, e.g. id, or leave out of the predictions "
         "what the table has too",
     )
+
+
+def _alike_ids(
+    columns: Sequence[Any], predictions: pd.DataFrame, table: pd.DataFrame
+) -> dict[Any, Any]:
+    """Return columns that hold each value of a table's column of nearly the same name once."""
+    by_spelling = {str(own).strip().casefold(): own for own in table.columns}
+    found = {}
+    for column in columns:
+        own = by_spelling.get(str(column).strip().casefold())
+        if own is None:
+            continue
+        ours, theirs = _keys(predictions[column]), _keys(table[own])
+        if ours.is_unique and set(theirs) <= set(ours):
+            found[column] = own
+    return found
 
 
 def _keys(values: pd.Series) -> pd.Series:
@@ -316,17 +383,23 @@ def _pick_columns(
             wanted_text(()),
         )
     codes = labels.codes(columns)
-    found = dict(zip(codes.tolist(), table.columns, strict=True))
+    # by place: a list of truth values would be a mask
+    found = {code: place for place, code in enumerate(codes.tolist())}
     named = (
         None if predicted is None or labels.code(predicted) >= 0 else table[predicted]
     )
     if all(code in found for code in range(len(labels))):
         ordered = [found[code] for code in range(len(labels))]
-        return table[ordered].to_numpy(), named, list(labels.names)
+        return table.iloc[:, ordered].to_numpy(), named, list(labels.names)
     scores = [column for column in columns if column.partition(":")[0] == SCORE_COLUMN]
+    if not scores and len(columns) == 1 and _holds_numbers(table.iloc[:, 0]):
+        scores = [column for column in columns if _class_in_name(column, labels)]
     if scores and len(labels) == 2:
         classes = _classes_of_score(scores[0], labels, name)
-        return table[by_name[scores[0]]], named, classes
+        score = table[by_name[scores[0]]]
+        if scores[0] == SCORE_COLUMN:
+            _check_whose_score(score, table, labels, name)
+        return score, named, classes
     if scores:
         raise ModelError(
             f"{name} has one column {scores[0]!r}, which is not enough for {len(labels)} classes",
@@ -347,15 +420,70 @@ def _pick_columns(
     )
 
 
+#: How the name of a column of probabilities may begin, before that of the class.
+_BEFORE_CLASS = re.compile(r"(?:score:|(?:p|prob|proba|probability)[ _:.(-]+)", re.I)
+
+
+def _class_in_name(column: Any, labels: Labels) -> str | None:
+    """Return the class whose probability a column is said to have: ``yes``, ``proba_yes``.
+
+    None for ``score``, which is that of the second class; empty for a name that tells nothing.
+    """
+    if column is None or not len(labels):
+        return ""
+    text = str(column)
+    if text == SCORE_COLUMN:
+        return None
+    label = _BEFORE_CLASS.sub("", text, count=1).removesuffix(")")
+    if text.startswith(f"{SCORE_COLUMN}:"):
+        return label
+    return label if labels.code(label) >= 0 else ""
+
+
+def _holds_numbers(values: pd.Series) -> bool:
+    """Whether a column may hold probabilities."""
+    return pd.to_numeric(values, errors="coerce").notna().all()
+
+
+#: What columns of labels are called that stand beside the score of the label.
+_LABEL_COLUMNS = {*PREDICTION_COLUMNS, "label", "labels", "class", "predicted", "pred"}
+
+
+def _check_whose_score(
+    score: pd.Series, table: pd.DataFrame, labels: Labels, name: str
+) -> None:
+    """Refuse a score that seems to be that of the label beside it, not of the second class.
+
+    Raises
+    ------
+    ModelError
+    """
+    for column in table.columns:
+        if str(column).casefold() not in _LABEL_COLUMNS or not _holds_numbers(score):
+            continue
+        codes = labels.codes(table[column])
+        if set(codes) == {0, 1} and pd.to_numeric(score).min() >= 0.5:
+            raise ModelError(
+                f"{name} has {SCORE_COLUMN!r} of at least .5 in every row, those that "
+                f"{str(column)!r} calls {labels.names[0]} among them: it seems to be that of the "
+                "label beside it",
+                f"give score:{labels.names[1]}, the probability of {labels.names[1]} in every row",
+            )
+
+
 def _classes_of_score(column: str, labels: Labels, name: str) -> list[str]:
     """Return the two classes with the one last whose probability a column has.
 
     A source may list its classes in another order than scikit-learn's, and then "the second" is
     one or the other.
     """
-    _, _, label = column.partition(":")
-    if label:
+    if label := _class_in_name(column, labels):
         code = labels.code(label)
+        if column.isdecimal() and code == 0:
+            raise ModelError(
+                f"the one column of {name} is called {column!r}, which may be the class or a place",
+                f"call it score:{labels.names[0]} or score:{labels.names[1]}",
+            )
         if code < 0:
             raise ModelError(
                 f"{name} has the column {column!r}, and the classes are "
@@ -383,3 +511,62 @@ def _column_of_labels(table: pd.DataFrame, labels: Labels) -> Any:
         if len(values) and (labels.codes(values) >= 0).all():
             found.append(column)
     return found[0] if len(found) == 1 else None
+
+
+# Labels that are named beside probabilities, by ``predict`` or by a column.
+
+
+#: A class within so much of the most probable one is a tie, which may be broken at will.
+_TIE = 1e-9
+
+
+def decision_notes(f: np.ndarray, decided: np.ndarray, name: str) -> tuple[str, ...]:
+    """Return a note where a model decides against its own largest probability."""
+    own = f[np.arange(len(f)), decided]
+    n_other = int((own < f.max(axis=1) - _TIE).sum())
+    if not n_other:
+        return ()
+    return (
+        f"{name} decides for another class than its most probable one on {n_other} of "
+        f"{len(f)} rows: a row is wrong where predict is",
+    )
+
+
+#: A class that a model names is so much less probable where the model decides for it than
+#: elsewhere, if probabilities and names are in different orders; chance and costs do less.
+_CONTRADICTED = 0.1
+
+
+def check_order(
+    f: np.ndarray, decided: np.ndarray, name: str, *, has_names: bool
+) -> None:
+    """Refuse probabilities whose order the decisions contradict.
+
+    Each class that a model decides for must be more probable where it does. Of classes that the
+    model names only a clear contradiction counts, and one in all of them.
+
+    Raises
+    ------
+    ModelError
+    """
+    gains, own = [], []
+    for code in np.unique(decided):
+        chosen = decided == code
+        if not chosen.all():
+            gains.append(f[chosen, code].mean() - f[~chosen, code].mean())
+            own.append(f[chosen, code].mean())
+    if not gains:
+        return
+    if has_names and max(gains) < -_CONTRADICTED:
+        raise ModelError(
+            f"the probabilities of {name} contradict its predict: each class is less probable "
+            f"where {name} predicts it than elsewhere",
+            "give probabilities in the order of classes_, one column for each class",
+        )
+    if not has_names and min(gains) < 0:
+        given = own[int(np.argmin(gains))]
+        raise ModelError(
+            f"{name} does not name its classes, and its probabilities in sorted order contradict "
+            f"its predict: where it predicts a class it gives that class {given:.2g}",
+            "give it the attribute classes_, the classes in the order of predict_proba's columns",
+        )
