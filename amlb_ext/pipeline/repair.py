@@ -73,7 +73,7 @@ from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.repeatable import RepeatableManifest, StoredOrder
 from amlb_ext.suite.sealed_json import open_sealed
-from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
 from amlb_ext.validity.certify import certify_suite, stored_how
@@ -276,7 +276,6 @@ def _make_again(
         write_shared_files(
             SuiteFiles(staging, manifest),
             frameworks=framework_definitions(config, seeds),
-            constraints=packaged_constraints(),
         )
     if staging.relative(staging.columns) in wanted:
         specs = match_sources(manifest.request.sources, options.sources)

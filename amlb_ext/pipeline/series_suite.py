@@ -40,7 +40,7 @@ from amlb_ext.suite.series_manifest import (
     SeriesManifest,
     TableEntry,
 )
-from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import Original, pair_of_series
 from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.rolling import RolledForecasts
@@ -158,9 +158,7 @@ def write_suite(
             files |= _write_certificates(layout, table.name, part.certificates)
             files |= _write_fev_data(layout, part.failing, table.main_tasks)
             files |= _write_own(layout, table.folder, part)
-        files |= write_shared_files(
-            suite, frameworks=_frameworks(), constraints=packaged_constraints()
-        )
+        files |= write_shared_files(suite, frameworks=_frameworks())
         manifest = write_with_order(replace(manifest, files=files), layout)
         layout.started.unlink()
     return ForecastSuite(layout, manifest)

@@ -35,7 +35,6 @@ from amlb_ext.suite.task_folder import (
     FolderFold,
     FolderTask,
     TaskFolder,
-    constraints_text,
 )
 from amlb_ext.tasks import WeirdTask, draw_fold, select_tasks, with_data_files
 from amlb_ext.tasks.record import TARGET
@@ -202,7 +201,6 @@ def write_weird_tasks(
         files |= write_shared_files(
             Suite(layout, folder),
             frameworks=weird_frameworks(request.models, request.coder_params),
-            constraints=constraints_text(request.folds),
         )
         folder = replace(folder, files=dict(sorted(files.items())))
         folder = write_with_order(folder, layout)

@@ -28,12 +28,12 @@ from amlb_ext.runner.agreement import (
     ComparedRows,
     Disagreement,
     find_disagreements,
-    stored_predictions,
     stored_refits,
 )
 from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.original_results import read_job_predictions
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.reader import stored_predictions
 from amlb_ext.units.region import place_of_failure
 
 

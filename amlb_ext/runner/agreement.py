@@ -165,15 +165,6 @@ def find_disagreements(task: str, rows: ComparedRows) -> list[Disagreement]:
     return [Disagreement(task, number, fold) for number, fold in disagreeing.items()]
 
 
-def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray | None:
-    """Return what F predicted by the provenance, ``(n,)`` or ``(n, C)``; None where it says not."""
-    names = [f"f_{code}" for code in range(n_classes)] or ["f"]
-    if not set(names) <= set(provenance.columns):
-        return None
-    f = provenance[names].to_numpy(dtype=float)
-    return f if n_classes else f[:, 0]
-
-
 def stored_refits(provenance: pd.DataFrame) -> np.ndarray:
     """Return the losses of F's re-fits by the provenance, ``(n, R)``."""
     names = [name for name in provenance.columns if str(name).startswith("null_")]

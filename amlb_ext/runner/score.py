@@ -34,12 +34,12 @@ from amlb_ext.runner.agreement import (
     ComparedRows,
     Disagreement,
     find_disagreements,
-    stored_predictions,
     stored_refits,
 )
 from amlb_ext.runner.results import RunWriter
 from amlb_ext.suite import AmlbTask, SuiteFiles
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, INTEGRATION
+from amlb_ext.suite.reader import stored_predictions
 
 #: What a reader must know about every score on failures.
 HOW_TO_READ = """\

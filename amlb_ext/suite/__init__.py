@@ -8,8 +8,9 @@ folds · ``transfer`` brings folds that were written elsewhere · ``definition``
 tables, ``task_folder`` that of tasks that nothing was made hard of, ``repeatable`` what both keep
 for a repair · ``fold_notes`` what happened
 in folds · ``reader`` opens a finished suite of any kind · ``place`` lets definitions follow a suite
-that was moved · ``copy_counts`` what its made rows repeat · ``folder_faults`` and ``verify`` check
-one · ``read_record`` and ``sealed_json`` records as JSON.
+that was moved · ``copy_counts`` what its made rows repeat · ``contradictions`` what its parts say
+otherwise than each other · ``folder_faults`` and ``verify`` check one · ``read_record`` and
+``sealed_json`` records as JSON.
 """
 
 from amlb_ext.amlb.coding import Coding, ColumnCoding

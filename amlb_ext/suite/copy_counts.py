@@ -6,8 +6,9 @@ whatever its target; with another target it is a contradiction as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,9 @@ from amlb_ext.suite.writer import Part, Rows
 MADE_PARTS = ("ga", "synthetic")
 #: Origin of made rows that stand for the whole test fold; they have no part of their own.
 POPULATION = "population"
+#: From the suffix of a part and a side, ``test`` or ``train``, to the rows of that file of a fold;
+#: None where the suite has no such part.
+ReadPart = Callable[[str, str], Rows | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,19 +220,31 @@ def read_hard(suite: SuiteFiles, task: str, fold: int) -> Part | None:
     return Part(test, train)
 
 
-def fold_copies(suite: SuiteFiles, task: str, fold: int) -> CopyCounts:
+def fold_reader(suite: SuiteFiles, task: str, fold: int) -> ReadPart:
+    """Return a reader of the parts of one fold that reads each file once."""
+
+    @cache
+    def read(suffix: str, side: str) -> Rows | None:
+        return read_part(suite, task, suffix, fold=fold, side=side)
+
+    return read
+
+
+def fold_copies(read: ReadPart) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
     made = []
     for suffix in MADE_PARTS:
-        rows = read_part(suite, task, suffix, fold=fold)
+        rows = read(suffix, "test")
         if rows is not None:
             made.append(rows)
-    population = read_population(suite, task, fold)
+    main = read("", "test")
+    population = None if main is None else population_rows(main)
     if population is not None:
         made.append(population)
-    hard = read_hard(suite, task, fold)
-    train = read_part(suite, task, "full", fold=fold, side="train")
-    test = read_part(suite, task, "full", fold=fold, side="test")
+    hard_test = read("hard", "test")
+    hard = None if hard_test is None else Part(hard_test, read("hard", "train"))
+    train = read("full", "train")
+    test = read("full", "test")
     if train is None or test is None or not (made or hard):
         return CopyCounts()
     return count_copies(train=train, test=test, made=made, hard=hard)

@@ -38,7 +38,7 @@ from amlb_ext.suite.manifest import (
     write_manifest,
 )
 from amlb_ext.suite.reader import Suite
-from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.shared_files import write_shared_files
 from amlb_ext.suite.twin import Original, pair_of_tables, twin_name
 
 #: What the test rows of an AMLB task are, by its suffix.
@@ -111,7 +111,7 @@ def finish_suite(
         )
     amlb_tasks: list[AmlbTask] = []
     for task in tasks:
-        amlb_tasks += _amlb_tasks(task)
+        amlb_tasks += amlb_tasks_of(task)
     if not amlb_tasks:
         raise SuiteError(
             f"AMLB can use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
@@ -140,7 +140,7 @@ def finish_suite(
         seed=seed,
         request=request,
         config=dict(config),
-        tasks={task.name: _task_entry(task) for task in tasks},
+        tasks={task.name: task_entry_of(task) for task in tasks},
         amlb_tasks={amlb_task.name: amlb_task for amlb_task in amlb_tasks},
         failures=[dict(failure) for failure in failures],
         pair=pair,
@@ -149,7 +149,6 @@ def finish_suite(
     files |= write_shared_files(
         Suite(layout, manifest),
         frameworks=integrations,
-        constraints=packaged_constraints(),
     )
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
@@ -197,7 +196,7 @@ def _lacks_a_class(tasks: Sequence[SuiteTask]) -> set[str]:
     return lacking
 
 
-def _amlb_tasks(task: SuiteTask) -> list[AmlbTask]:
+def amlb_tasks_of(task: SuiteTask) -> list[AmlbTask]:
     """Return the AMLB tasks of a task, one for each part that some fold has."""
     amlb_tasks = []
     for suffix in SUFFIXES:
@@ -258,7 +257,8 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     return f"{rows} {name} ({source})"
 
 
-def _task_entry(task: SuiteTask) -> TaskEntry:
+def task_entry_of(task: SuiteTask) -> TaskEntry:
+    """Return what the manifest keeps of a task."""
     folds = {}
     for record in sorted(task.folds, key=lambda record: record.fold):
         parts = {}

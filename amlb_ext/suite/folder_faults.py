@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
@@ -76,6 +78,8 @@ class SuiteContents:
         Files that have no checksum, the manifest among them.
     baseline : str
         Class of F, where the suite names one of the user's own.
+    constraints : str
+        What hardsynth writes into ``constraints.yaml``; empty where that is not known.
     """
 
     layout: Layout
@@ -85,6 +89,7 @@ class SuiteContents:
     texts: Mapping[Path, str]
     unlisted: frozenset[str]
     baseline: str = ""
+    constraints: str = ""
     frameworks: dict[str, dict[str, Any]] | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,6 +124,8 @@ def folder_faults(contents: SuiteContents) -> Iterator[str]:
             yield f"{relative} is not what the manifest describes."
     yield from _framework_faults(contents)
     yield from _constraint_faults(contents.layout)
+    if contents.layout.relative(contents.layout.constraints) not in damaged:
+        yield from _changed_constraints(contents)
 
 
 def damaged_files(layout: Layout, files: Mapping[str, str]) -> dict[str, str]:
@@ -323,3 +330,21 @@ def _constraint_faults(layout: Layout) -> Iterator[str]:
             is_word = str(key).startswith("ec2_") and is_plain_name(value)
             if key not in _CONSTRAINT_KEYS or not (is_number or is_word):
                 yield f"{where}: {name} has {key!r}: {value!r}, which no constraint of AMLB has."
+
+
+def _changed_constraints(contents: SuiteContents) -> Iterator[str]:
+    """Yield the constraints of ours that are not what this version of hardsynth writes."""
+    if not contents.constraints:
+        return
+    where = contents.layout.relative(contents.layout.constraints)
+    entries = _read_entries(contents.layout.constraints) or {}
+    written = yaml.safe_load(contents.constraints) or {}
+    ours = {name for name in entries if not is_own_entry(name)}
+    for name in sorted(ours | set(written)):
+        came, wanted = entries.get(name), written.get(name)
+        if came != wanted:
+            yield (
+                f"{where}: {name} is {came or 'missing'}, this version of hardsynth writes "
+                f"{wanted or 'no such constraint'}; put that back, and give a constraint of your "
+                "own another name."
+            )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from amlb_ext.amlb.coding import Coding
+from amlb_ext.core.assets import asset_path
 from amlb_ext.core.files import write_text
 from amlb_ext.core.notes import Note
 from amlb_ext.core.task import Kind, Origin
@@ -27,7 +28,6 @@ from amlb_ext.suite.layout import (
     TABLE_INTEGRATION,
     Layout,
     amlb_name,
-    is_fold_file,
 )
 from amlb_ext.suite.read_record import (
     Count,
@@ -236,6 +236,11 @@ class Manifest(ABC):
     def command(self) -> str:
         """The command that makes the suite, for people to read; empty where it is not kept."""
         return ""
+
+    @property
+    def constraints(self) -> str:
+        """The text of the constraints of AMLB that hardsynth writes into the suite."""
+        return asset_path("resources", "constraints.yaml").read_text(encoding="utf-8")
 
     def may_list(self) -> Callable[[str], bool]:
         """Return whether the manifest may list a file beside its own, by relative path."""
@@ -527,8 +532,14 @@ class TableManifest(Manifest):
     def may_list(self) -> Callable[[str], bool]:
         """Return whether a path is that of a fold's file, or of what was read and asked for."""
         layout = Layout(Path())
-        about = (layout.relative(layout.request), layout.relative(layout.columns))
-        return lambda relative: relative in about or is_fold_file(relative)
+        places = {layout.request, layout.columns}
+        for name, task in self.tasks.items():
+            for fold in task.folds:
+                places |= {layout.record(name, fold), layout.certificate(name, fold)}
+                # the training rows of a part may be its own
+                owners = (name, *(amlb_name(name, suffix) for suffix in SUFFIXES))
+                places |= {layout.train_provenance(owner, fold) for owner in owners}
+        return {layout.relative(place) for place in places}.__contains__
 
     def _entry(self, task: AmlbTask, place: Place) -> dict[str, Any]:
         return task.entry(place)
@@ -539,9 +550,7 @@ class TableManifest(Manifest):
         if sorted(self.order) != sorted(self.tasks):
             raise ValueError("order: it does not list the tasks")
         for name, task_entry in self.tasks.items():
-            coding = task_entry.coding
-            if len(coding.labels) != len(coding.written_labels):
-                raise ValueError(f"tasks.{name}.coding: a label has no written one")
+            _check_kind(f"tasks.{name}", task_entry)
         for name, task in self.amlb_tasks.items():
             belongs_to_suite = task.task in self.tasks and task.suffix in SUFFIXES
             own_name = amlb_name(task.task, task.suffix)
@@ -555,6 +564,61 @@ class TableManifest(Manifest):
             if any(len(entries) != len(task.folds) for entries in (*per_fold, *rows)):
                 raise ValueError(
                     f"amlb_tasks.{name} has other numbers of folds and files"
+                )
+            _check_places(task)
+        self._check_folds()
+
+    def _check_folds(self) -> None:
+        """Raise where an AMLB task has other folds than those in which its task has the part."""
+        for name, task_entry in self.tasks.items():
+            for suffix in SUFFIXES:
+                own_name = amlb_name(name, suffix)
+                written = [
+                    fold
+                    for fold, entry in sorted(task_entry.folds.items())
+                    if suffix in entry.parts
+                ]
+                task = self.amlb_tasks.get(own_name)
+                listed = [] if task is None else task.folds
+                if listed != written:
+                    raise ValueError(
+                        f"amlb_tasks.{own_name} has the folds {listed}, tasks.{name} has that part "
+                        f"in {written}"
+                    )
+
+
+def _check_kind(where: str, task: TaskEntry) -> None:
+    """Raise where a task, its coding and the number of labels are not of one kind."""
+    coding = task.coding
+    if len(coding.labels) != len(coding.written_labels):
+        raise ValueError(f"{where}.coding: a label has no written one")
+    if task.kind is not coding.kind:
+        raise ValueError(
+            f"{where}: the task is {task.kind.value}, its coding {coding.kind.value}"
+        )
+    n_labels = len(coding.labels)
+    is_binary = task.kind is Kind.BINARY
+    if task.kind.is_classification != bool(n_labels) or is_binary != (n_labels == 2):
+        raise ValueError(f"{where}: a {task.kind.value} task with {n_labels} labels")
+
+
+def _check_places(task: AmlbTask) -> None:
+    """Raise where an AMLB task names the files of another one, or of another fold."""
+    layout = Layout(Path())
+    for index, fold in enumerate(task.folds):
+        # parts share the training file of their task, unless they have one of their own
+        places = {
+            task.train[index]: (
+                layout.train(task.task, fold),
+                layout.train(task.name, fold),
+            ),
+            task.test[index]: (layout.test(task.name, fold),),
+            task.provenance[index]: (layout.provenance(task.name, fold),),
+        }
+        for file, expected in places.items():
+            if Path(file) not in expected:
+                raise ValueError(
+                    f"amlb_tasks.{task.name}, fold {fold}: {file} is no file of this fold"
                 )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.amlb.coding import Coding
@@ -264,6 +265,15 @@ class SuiteFiles(Suite):
                 f"use 0 to {len(task.folds) - 1}, as AMLB does",
             )
         return task
+
+
+def stored_predictions(provenance: pd.DataFrame, n_classes: int) -> np.ndarray | None:
+    """Return what F predicted by the provenance, ``(n,)`` or ``(n, C)``; None where it says not."""
+    names = [f"f_{code}" for code in range(n_classes)] or ["f"]
+    if not set(names) <= set(provenance.columns):
+        return None
+    f = provenance[names].to_numpy(dtype=float)
+    return f if n_classes else f[:, 0]
 
 
 @dataclass(frozen=True)

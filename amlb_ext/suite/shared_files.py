@@ -30,7 +30,7 @@ _LEFTOVERS = frozenset({"__pycache__", "venv", "programs", "lib"})
 
 
 def write_shared_files(
-    suite: Suite, *, frameworks: Mapping[str, Any], constraints: str
+    suite: Suite, *, frameworks: Mapping[str, Any]
 ) -> dict[str, str]:
     """Write every file that belongs to no task, except the manifest and the request.
 
@@ -40,9 +40,8 @@ def write_shared_files(
         Of its manifest everything but the files.
     frameworks : mapping
         Content of ``frameworks.yaml``; the integrations that it names are copied to
-        ``extensions/``. Entries of the user's own that stand in the file are kept.
-    constraints : str
-        Text of ``constraints.yaml``, where entries of the user's own are kept, too.
+        ``extensions/``. Entries of the user's own that stand there and among the constraints are
+        kept.
 
     Returns
     -------
@@ -64,7 +63,7 @@ def write_shared_files(
     # the comments of the packaged constraints stay
     grown = {
         layout.frameworks: yaml_text(dict(frameworks)),
-        layout.constraints: constraints,
+        layout.constraints: suite.manifest.constraints,
     }
     for path, text in grown.items():
         digests[path] = write_suite_part(path, text)
@@ -73,11 +72,6 @@ def write_shared_files(
     for module in sorted(modules):
         files |= copy_integration(layout, module)
     return files
-
-
-def packaged_constraints() -> str:
-    """Return the text of the constraints that suites have."""
-    return asset_path("resources", "constraints.yaml").read_text(encoding="utf-8")
 
 
 def named_integrations(frameworks: Mapping[str, Any]) -> list[str]:

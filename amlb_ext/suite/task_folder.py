@@ -138,6 +138,11 @@ class TaskFolder(RepeatableManifest):
                 files.update(fold.files)
         return files
 
+    @property
+    def constraints(self) -> str:
+        """Those with the number of folds, which the tasks leave to them."""
+        return constraints_text(self.n_folds)
+
     def definitions(
         self, place: Callable[[BenchmarkTask, str], str]
     ) -> dict[str, list[dict[str, Any]]]:

@@ -222,8 +222,8 @@ class _ReplacementSearch:
         all_places = range(test.shape[1])
         self.places = [test.columns.get_loc(name) for name in self.names]
         fixed_places = [place for place in all_places if place not in self.places]
-        self.fixed_fingerprints = _row_fingerprints(self.source, fixed_places)
-        self.train_fingerprints = np.unique(_row_fingerprints(train, all_places))
+        self.fixed_fingerprints = row_fingerprints(self.source, fixed_places)
+        self.train_fingerprints = np.unique(row_fingerprints(train, all_places))
         if judge is not None:
             self.reference = self._predict(self.source)
 
@@ -320,7 +320,7 @@ class _ReplacementSearch:
         return [slice(start, start + step) for start in range(0, size, step)]
 
 
-def _row_fingerprints(features: pd.DataFrame, places: Sequence[int]) -> np.ndarray:
+def row_fingerprints(features: pd.DataFrame, places: Sequence[int]) -> np.ndarray:
     """Return a hash of some columns of each row, ``(n,)`` uint64: a sum over the columns.
 
     Being a sum, it is known at once for a row in which one value has changed. Two rows that differ

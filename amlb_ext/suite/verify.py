@@ -15,7 +15,8 @@ from amlb_ext.amlb.loader_rules import check_pair, read_fields
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file
-from amlb_ext.suite.copy_counts import CopyCounts, fold_copies
+from amlb_ext.suite.contradictions import KnownRows, fold_faults, record_faults
+from amlb_ext.suite.copy_counts import CopyCounts, fold_copies, fold_reader
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.folder_faults import (
     CHANGED,
@@ -36,7 +37,8 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
     Checks the sha256 of every file, the seals of the manifest and of the certificates, files
     that are missing or foreign, what the frameworks name, the definitions against the manifest,
     that paths are relative where AMLB takes such, and every data file against AMLB's loader rules.
-    Of a suite of tables it checks also that each test row has its provenance, and that no made row
+    Of a suite of tables it checks also that the manifest says what the records of its folds say,
+    that each row has its provenance and is what that tells of it, and that no made row
     repeats a real row or another made one, nor a training row of ``_hard`` a test row. Suites made
     before that was held to get a warning for it.
 
@@ -77,10 +79,20 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
     sentences += _pair_faults(suite)
     sentences += _croissant_faults(suite)
     if isinstance(suite, SuiteFiles):
-        sentences += _repeated_rows(suite)
-    if all(sentence.startswith(WARNING) for sentence in sentences):
+        is_whole = all(map(_is_harmless, sentences))
+        if is_whole:
+            contradictions = [*record_faults(suite)]
+            sentences += contradictions
+            # a file that a record names needs no row that tells of it
+            is_whole = not contradictions
+        sentences += _row_faults(suite, is_whole=is_whole)
+    if all(map(_is_harmless, sentences)):
         sentences += _series_faults(suite)
     return sentences
+
+
+def _is_harmless(sentence: str) -> bool:
+    return sentence.startswith(WARNING)
 
 
 def _suite_contents(suite: Suite, waiting: Mapping[str, set[str]]) -> SuiteContents:
@@ -104,6 +116,7 @@ def _suite_contents(suite: Suite, waiting: Mapping[str, set[str]]) -> SuiteConte
         texts=texts,
         unlisted=frozenset(unlisted),
         baseline=manifest.baseline,
+        constraints=manifest.constraints,
     )
 
 
@@ -177,8 +190,16 @@ def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:
     return by_task
 
 
-def _repeated_rows(suite: SuiteFiles) -> Iterator[str]:
-    """Yield, per task, what made rows repeat; unreadable files are reported elsewhere."""
+def _row_faults(suite: SuiteFiles, *, is_whole: bool) -> Iterator[str]:
+    """Yield, per task, what contradicts the provenance of its rows, and what made rows repeat.
+
+    Parameters
+    ----------
+    suite : SuiteFiles
+    is_whole : bool
+        Whether all files are as they were written: those that are not contradict others anyway,
+        and were named.
+    """
     tasks_with_strange_files = set()
     for entry in suite.amlb_tasks.values():
         paths = {*entry.train, *entry.test, *entry.provenance}
@@ -188,9 +209,13 @@ def _repeated_rows(suite: SuiteFiles) -> Iterator[str]:
         if name in tasks_with_strange_files:
             continue
         counts = CopyCounts()
-        for fold in task.folds:
+        known = KnownRows()
+        for fold in sorted(task.folds):
+            read = fold_reader(suite, name, fold)
+            if is_whole:
+                yield from fold_faults(suite, name, fold, read, known)
             try:
-                counts += fold_copies(suite, name, fold)
+                counts += fold_copies(read)
             except (OSError, ValueError, LookupError, SuiteError):
                 continue
         if counts.any:

@@ -10,7 +10,7 @@ import zipfile
 from sklearn.linear_model import LinearRegression
 
 from amlb_ext.core.files import sha256_file
-from amlb_ext.suite.sealed_json import sealed_text
+from amlb_ext.suite.sealed_json import json_text, sealed_text
 
 
 class Bomb(LinearRegression):
@@ -34,6 +34,15 @@ def reseal(suite, change=lambda entry: None):
             with contextlib.suppress(OSError, ValueError):
                 entry["files"][relative] = sha256_file(suite / relative)
     path.write_text(sealed_text(entry))
+
+
+def reseal_records(suite):
+    """Write the checksums of changed files into the records of their folds, too."""
+    for path in suite.glob("hardsynth/*/fold_*/record.json"):
+        entry = json.loads(path.read_text())
+        for relative in entry["files"]:
+            entry["files"][relative] = sha256_file(suite / relative)
+        path.write_text(json_text(entry))
 
 
 def tree(folder):

@@ -424,6 +424,12 @@ def change_and_seal(pattern, text="\n"):
     return change
 
 
+def change_budget(suite, kind):
+    path = suite / "constraints.yaml"
+    path.write_text(path.read_text().replace("3600", "36"))
+    reseal(suite)
+
+
 def module_of(suite):
     return next((suite / "extensions").glob("*/exec.py")).parent.name
 
@@ -464,6 +470,7 @@ FOREIGN = {
     "an own entry in our folder": own_entry(
         "mine: {{module: extensions.{module}.evil}}\n"
     ),
+    "a budget of ours, changed and sealed": change_budget,
     "a constraint that is none": change_file(
         "constraints.yaml", "x: {setup_cmd: touch}\n"
     ),

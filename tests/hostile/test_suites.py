@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 import yaml
-from hostile_files import Bomb, reseal, tree
+from hostile_files import Bomb, reseal, reseal_records, tree
 from sklearn.linear_model import LinearRegression
 from small_faults import LIGHT
 from small_models import shrink
@@ -127,6 +127,135 @@ def test_verify_calls_foreign_models_damage(suite, evil):
     assert any("names the class evil_models.Model" in line for line in problems(suite))
     name_model(suite, "sklearn.linear_model.Ridge", alpha="kept/x")
     assert any("the parameter alpha='kept/x'" in line for line in problems(suite))
+
+
+# what a suite says of itself
+
+
+def change_table(part, change, side="test"):
+    def tamper(suite):
+        path = suite / "data" / part / f"{part}_{side}_0.csv"
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        change(suite, table).to_csv(path, index=False)
+
+    return tamper
+
+
+def change_provenance(**values):
+    def tamper(suite):
+        path = Layout(suite).provenance("t_full", 0)
+        provenance = pd.read_parquet(path)
+        provenance.assign(**values).to_parquet(path)
+
+    return tamper
+
+
+def with_test_rows(suite, table):
+    test = pd.read_csv(Layout(suite).test("t_full", 0), dtype=str)
+    return pd.concat([table, test])
+
+
+def change_task(**values):
+    return lambda entry: entry["tasks"]["t"].update(values)
+
+
+CHANGED_FILES = {
+    "test rows among the training rows": (
+        change_table("t", with_test_rows, side="train"),
+        "train file of fold 0: it cannot be read beside its provenance: there are 90 rows",
+    ),
+    "another target": (
+        change_table("t_full", lambda suite, table: table.assign(y="9.5")),
+        "t_bad, test file of fold 0: {n} of {n} rows have other targets",
+    ),
+    "another order": (
+        change_table("t_full", lambda suite, table: table.iloc[::-1]),
+        "t_bad, test file of fold 0: {n} of {n} rows have other features",
+    ),
+    "features in another order": (
+        change_table(
+            "t_full", lambda suite, table: table.assign(a=table["a"].to_numpy()[::-1])
+        ),
+        "t_bad, test file of fold 0: {n} of {n} rows have other features",
+    ),
+    "another loss": (
+        change_provenance(loss=lambda rows: rows["loss"] * 3),
+        "of 18 of 18 rows the loss in the provenance does not follow",
+    ),
+    "another prediction": (
+        change_provenance(f=0.0),
+        "of 18 of 18 rows the loss in the provenance does not follow",
+    ),
+    "more failures": (
+        change_provenance(origin="bad"),
+        "18 rows have the origin 'bad', the fold's record counts {n}",
+    ),
+    "a real row that was made": (
+        change_provenance(origin="ga"),
+        "18 of 18 rows have an origin, such as 'ga', that does not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CHANGED_FILES)
+def test_files_that_contradict_each_other_are_damage_under_any_seal(suite, how):
+    tamper, said = CHANGED_FILES[how]
+    (n_bad,) = SuiteFiles.load(suite).amlb_task("t_bad").test_rows
+    tamper(suite)
+    reseal(suite)
+    # the record of the fold names the file that was changed
+    [line] = problems(suite)
+    assert "record.json and the manifest have another sha256 of" in line
+    reseal_records(suite)
+    reseal(suite)
+    found = problems(suite)
+    assert any(said.format(n=n_bad) in line for line in found), found
+
+
+CHANGED_MANIFESTS = {
+    "another kind": (change_task(kind="binary"), "the task is binary, its coding"),
+    "a kind without labels": (
+        lambda entry: [
+            entry["tasks"]["t"].update(kind="binary"),
+            entry["tasks"]["t"]["coding"].update(kind="binary"),
+        ],
+        "a binary task with 0 labels",
+    ),
+    "a fold that is not there": (
+        change_task(folds={}),
+        "amlb_tasks.t_full has the folds [0], tasks.t has that part in []",
+    ),
+    "the files of another task": (
+        lambda entry: entry["amlb_tasks"]["t_full"].update(
+            test=["data/t_bad/t_bad_test_0.csv"]
+        ),
+        "data/t_bad/t_bad_test_0.csv is no file of this fold",
+    ),
+    "another number of rows": (
+        lambda entry: entry["amlb_tasks"]["t_full"].update(train_rows=[9]),
+        "t_full: the manifest and the records of its folds differ",
+    ),
+    "other figures": (
+        lambda entry: entry["tasks"]["t"]["folds"]["0"]["summary"].update(alpha=9),
+        "t, fold 0: the manifest and the fold's record differ",
+    ),
+    "another baseline": (
+        lambda entry: entry["config"]["baseline"].update(model="os:system"),
+        "request.json and the manifest have other settings of 'baseline'",
+    ),
+    "a file of a fold that is not there": (
+        lambda entry: entry["files"].update({"data/t/t_train_7.csv": "0"}),
+        "data/t/t_train_7.csv stands in the manifest, and is no file of a suite",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CHANGED_MANIFESTS)
+def test_a_manifest_that_contradicts_its_suite_is_damage(suite, how):
+    change, said = CHANGED_MANIFESTS[how]
+    reseal(suite, change)
+    found = problems(suite)
+    assert any(said in line for line in found), found
 
 
 def test_code_does_not_pass_for_a_fold_that_waits_for_its_table(suite):

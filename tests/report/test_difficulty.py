@@ -87,7 +87,13 @@ def test_schema_and_description_say_what_is_there(written):
 def test_a_part_that_a_suite_lacks_is_no_error(scored, tmp_path):
     """A suite without augmented rows and certificates; older ones lack columns as well."""
     copy = shutil.copytree(scored.suite, tmp_path / "hard")
-    reseal(copy, lambda manifest: manifest["amlb_tasks"].pop("toy_ga"))
+
+    def leave_out(manifest):
+        del manifest["amlb_tasks"]["toy_ga"]
+        for fold in manifest["tasks"]["toy"]["folds"].values():
+            del fold["parts"]["ga"]
+
+    reseal(copy, leave_out)
     (copy / "hardsynth" / "toy" / "certificate.json").unlink()
     files = write_difficulty(copy, tmp_path / "d.parquet")
     table = pd.read_parquet(files.rows).query("task == 'toy'")

@@ -17,9 +17,9 @@ from amlb_ext.runner.agreement import (
     ComparedRows,
     alarm_text,
     find_disagreements,
-    stored_predictions,
 )
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.reader import stored_predictions
 
 
 def fitted(model, X, y, rows):

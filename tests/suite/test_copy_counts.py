@@ -15,7 +15,7 @@ from amlb_ext.suite import (
     begin_suite,
     verify_suite,
 )
-from amlb_ext.suite.copy_counts import fold_copies
+from amlb_ext.suite.copy_counts import fold_copies, fold_reader
 
 
 def table():
@@ -90,7 +90,7 @@ def test_what_is_repeated_is_counted(tmp_path, summary, begins):
         real(task, range(12)), made(task, [8.0, 8.0, 6.0], like=1), real(task, [45])
     )
     make_suite(tmp_path, synthetic, hard, summary)
-    found = fold_copies(SuiteFiles.load(tmp_path), "toy", 0)
+    found = fold_copies(fold_reader(SuiteFiles.load(tmp_path), "toy", 0))
     assert (found.made, found.copies, found.contradictions, found.repeated) == (
         7,
         1,

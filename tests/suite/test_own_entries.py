@@ -13,7 +13,7 @@ from amlb_ext.publish.huggingface import export_for_huggingface
 from amlb_ext.runner.score import _framework_params
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.own_entries import split_own_entries
-from amlb_ext.suite.shared_files import packaged_constraints, write_shared_files
+from amlb_ext.suite.shared_files import write_shared_files
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
 INTEGRATIONS = {
@@ -52,7 +52,6 @@ def write_again(suite):
     return write_shared_files(
         SuiteFiles.load(suite),
         frameworks=INTEGRATIONS,
-        constraints=packaged_constraints(),
     )
 
 

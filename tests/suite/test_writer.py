@@ -26,8 +26,8 @@ from amlb_ext.suite import (
 from amlb_ext.suite.definition import yaml_text
 
 
-def toy(seed: int = 0):
-    rng = np.random.default_rng(seed)
+def toy():
+    rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
             "x": rng.normal(size=60),
@@ -40,7 +40,8 @@ def toy(seed: int = 0):
 
 def rows(task, index):
     index = np.asarray(index, dtype=np.int64)
-    about = pd.DataFrame({"origin": "bad", "source_row": task.row_ids[index]})
+    origin = np.where(index < 50, "bad", "good")
+    about = pd.DataFrame({"origin": origin, "source_row": task.row_ids[index]})
     return Rows(task.features.iloc[index], task.target.iloc[index], about)
 
 
@@ -53,7 +54,7 @@ def parts_of(task):
 
 
 def put_toy(layout, fold, parts=None, train=range(40)):
-    task = toy(fold)
+    task = toy()
     chosen = parts_of(task) if parts is None else parts
     about = {"name": "toy", "fold": fold, "summary": {"bad": 10}}
     return put_fold(layout, task, rows(task, train), chosen, **about)
@@ -168,7 +169,7 @@ def test_a_suite_is_whole_relative_and_movable(tmp_path):
     coding = suite.coding("toy_full")
     features, target = coding.decode(coding.read_csv(test))
     assert len(about) == len(features) == 20
-    assert list(target) == list(toy(2).target.iloc[40:])
+    assert list(target) == list(toy().target.iloc[40:])
     with pytest.raises(SuiteError, match="did you mean 'toy'"):
         suite.pair("toi", 0)
     with pytest.raises(SuiteError, match="use 0 to 1"):
