@@ -35,6 +35,8 @@ from amlb_ext.validity.measures import (
 
 #: Parts of the cross-validation and of the jackknife, random halves, most made rows looked at.
 PARTS, GROUPS, HALVES, MOST = 5, 10, 10, 2000
+#: Most real bad rows among which the closest is looked for: every pair is compared.
+MOST_RECORDS = 5000
 #: Rows whose distances to all others are in memory at a time.
 BLOCK = 128
 #: A distance below this is none.
@@ -81,11 +83,13 @@ class ScaledTable:
 Statistic = Callable[[ScaledTable, ScaledTable], float]
 
 
-def thin_table(table: ScaledTable, rng: np.random.Generator) -> ScaledTable:
-    """Return at most :data:`MOST` of the rows, drawn at random, in their order."""
-    if len(table.X) <= MOST:
+def thin_table(
+    table: ScaledTable, rng: np.random.Generator, most: int = MOST
+) -> ScaledTable:
+    """Return at most so many of the rows, drawn at random, in their order."""
+    if len(table.X) <= most:
         return table
-    rows = rng.choice(len(table.X), MOST, replace=False)
+    rows = rng.choice(len(table.X), most, replace=False)
     return table.take(np.sort(rows))
 
 
@@ -297,6 +301,7 @@ def measure_closest_record(
     closest = plan_measure("closest record", source, ">=", NEAR)
     if why := why_not_compared(len(bad.X), len(made.X), unit):
         return closest.missing(why)
+    bad = thin_table(bad, rng, MOST_RECORDS)
     to_bad = closest_distances(made, bad)
     among_bad = closest_distances(bad, bad, apart=True)
     if float(np.median(among_bad)) < SAME:

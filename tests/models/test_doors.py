@@ -261,7 +261,7 @@ REFUSED = {
     "several targets": ({"F": several_targets()}, "answers 2 outputs for each"),
     "the truth of other rows": (
         {"candidates": {"g": beside_truth(Y.to_numpy()[::-1])}},
-        "'truth' of g differs from the target in",
+        "g has targets of its own, which differ from the table's in",
     ),
     "codes for labels": (
         {"F": Bare(lambda p: p, lambda rows: np.arange(len(rows)) % 2)},
