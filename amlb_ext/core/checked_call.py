@@ -29,11 +29,10 @@ class _Check:
     function: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
+        from pydantic import AfterValidator
 
-        return core_schema.no_info_after_validator_function(
-            self.function, handler(source)
-        )
+        check = AfterValidator(self.function)
+        return check.__get_pydantic_core_schema__(source, handler)
 
 
 def _refuse_text(names: Collection[str]) -> Collection[str]:

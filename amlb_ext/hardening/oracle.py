@@ -28,8 +28,10 @@ from sklearn.preprocessing import FunctionTransformer
 from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.baseline.forests import (
+    MANY_COLUMNS,
     MOST_CLASSES,
     affordable_rounds,
+    boosting_bins,
     most_leaves,
 )
 from amlb_ext.hardening.split import CvSplits, judged_rows
@@ -40,9 +42,6 @@ from amlb_ext.hardening.split import CvSplits, judged_rows
 MOST_PER_TREE = 20_000
 #: Trees of the forest, and those of a forest whose trees do not see all rows.
 TREES, FEWER_TREES = 50, 25
-#: Columns from which on the forest reads those that boosting splits on: of 7,200 columns that takes
-#: a fifteenth of the time, and T errs less (docs/evidence/speed.md).
-MANY_COLUMNS = 500
 #: A label is supported up to this distance from the oracle, in the oracle's RMSEs (regression).
 LARGEST_DISTANCE = 1.5
 #: ... and from this probability of it on (classes).
@@ -138,6 +137,7 @@ class Oracle(BaseEstimator):
             # stopping early would hold rows back, and a few hundred rows have none to spare
             early_stopping=False,
             random_state=self.seed,
+            **boosting_bins(Z.shape[1]),
         )
         forest = forest_class(
             TREES if len(y) <= MOST_PER_TREE else FEWER_TREES,
@@ -149,6 +149,7 @@ class Oracle(BaseEstimator):
         )
         boosting.fit(Z, y)
         if Z.shape[1] >= MANY_COLUMNS:
+            # of 7,200 columns that takes a fifteenth of the time, and T errs less
             used = _split_columns(boosting)
             if len(used):
                 pick = {"indices": used, "axis": 1}

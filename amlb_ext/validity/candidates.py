@@ -32,6 +32,7 @@ from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.baseline.forests import (
     MOST_CLASSES,
     affordable_rounds,
+    boosting_bins,
     most_leaves,
 )
 from amlb_ext.models.registry import ModelSpec, build_estimator, resolve_model
@@ -394,6 +395,9 @@ def fit_zoo(
             # scikit-learn tells of it only when asked for predictions
             failed[name] = f"{neighbours} neighbours, {len(rows)} training rows"
             continue
+        if name.removeprefix(JUDGE_ONLY) in _BOOSTING:
+            bins = boosting_bins(Z.shape[1])
+            spec = replace(spec, params={**spec.params, **bins})
         model = EstimatorBaseline(spec, kind, n_classes, n_categorical)
         # by name, so that a candidate that joins or leaves changes no other one
         model_seed = derive_int_seed(seed, name)

@@ -24,10 +24,16 @@ import pandas as pd
 
 from benchmarks.speed.whole import NEEDED, run
 
-#: F by default, and one whose fits do not grow with rows as a forest's do.
+#: F by default, one whose fits do not grow with rows as a forest's do, and one of few leaves for
+#: very many classes.
 MODELS = {
     "default": {},
     "boosting": {"baseline": {"model": "hist_gradient_boosting"}},
+    "extra trees": {
+        "baseline": {
+            "model": "sklearn.ensemble.ExtraTreesClassifier:max_leaf_nodes=500"
+        }
+    },
 }
 
 
@@ -71,7 +77,9 @@ def main() -> None:
     """Run what is asked; print a JSON line for each run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=SHAPES, default=list(SHAPES))
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument(
+        "--models", nargs="+", choices=MODELS, default=["default", "boosting"]
+    )
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--minutes", type=float, default=30.0)
     arguments = parser.parse_args()

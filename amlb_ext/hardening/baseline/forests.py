@@ -127,7 +127,22 @@ def _is_plain_forest(model: BaseEstimator) -> bool:
     )
 
 
-# Rounds of boosting.
+# Rounds and bins of boosting.
+
+
+#: Columns from which on trees cost more than they find; docs/evidence/speed.md has the figures.
+MANY_COLUMNS = 500
+
+
+def boosting_bins(n_columns: int) -> dict[str, int]:
+    """Return a setting of histogram boosting: of many columns each has a quarter of the bins.
+
+    Examples
+    --------
+    >>> boosting_bins(20), boosting_bins(7200)
+    ({}, {'max_bins': 63})
+    """
+    return {"max_bins": 63} if n_columns >= MANY_COLUMNS else {}
 
 
 #: Trees of one boosting model, over all of its classes.
