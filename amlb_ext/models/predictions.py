@@ -397,8 +397,9 @@ def _pick_columns(
     if scores and len(labels) == 2:
         classes = _classes_of_score(scores[0], labels, name)
         score = table[by_name[scores[0]]]
-        if scores[0] == SCORE_COLUMN:
-            _check_whose_score(score, table, labels, name)
+        for column in table.columns if scores[0] == SCORE_COLUMN else ():
+            if str(column).casefold() in _LABEL_COLUMNS:
+                check_whose_score(score, table[column], labels, name)
         return score, named, classes
     if scores:
         raise ModelError(
@@ -449,26 +450,30 @@ def _holds_numbers(values: pd.Series) -> bool:
 _LABEL_COLUMNS = {*PREDICTION_COLUMNS, "label", "labels", "class", "predicted", "pred"}
 
 
-def _check_whose_score(
-    score: pd.Series, table: pd.DataFrame, labels: Labels, name: str
+def check_whose_score(
+    score: pd.Series, named: pd.Series, labels: Labels, name: str
 ) -> None:
     """Refuse a score that seems to be that of the label beside it, not of the second class.
+
+    Parameters
+    ----------
+    score, named : Series of shape (n,)
+        A probability, and the label that is named beside it.
+    labels : Labels
+        Two.
+    name : str
 
     Raises
     ------
     ModelError
     """
-    for column in table.columns:
-        if str(column).casefold() not in _LABEL_COLUMNS or not _holds_numbers(score):
-            continue
-        codes = labels.codes(table[column])
-        if set(codes) == {0, 1} and pd.to_numeric(score).min() >= 0.5:
-            raise ModelError(
-                f"{name} has {SCORE_COLUMN!r} of at least .5 in every row, those that "
-                f"{str(column)!r} calls {labels.names[0]} among them: it seems to be that of the "
-                "label beside it",
-                f"give score:{labels.names[1]}, the probability of {labels.names[1]} in every row",
-            )
+    numbers = pd.to_numeric(score, errors="coerce")
+    if set(labels.codes(named)) == {0, 1} and numbers.min() >= 0.5:
+        raise ModelError(
+            f"{name} has {SCORE_COLUMN!r} of at least .5 in every row, those that {named.name!r} "
+            f"calls {labels.names[0]} among them: it seems to be that of the label beside it",
+            f"give score:{labels.names[1]}, the probability of {labels.names[1]} in every row",
+        )
 
 
 def _classes_of_score(column: str, labels: Labels, name: str) -> list[str]:

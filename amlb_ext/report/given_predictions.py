@@ -28,7 +28,12 @@ from amlb_ext.core.errors import (
 from amlb_ext.core.paths import check_predictions_file
 from amlb_ext.models.answers import Labels
 from amlb_ext.models.columns import list_names
-from amlb_ext.models.predictions import interpret_predictions
+from amlb_ext.models.predictions import (
+    SCORE_COLUMN,
+    check_order,
+    check_whose_score,
+    interpret_predictions,
+)
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.predictions import job_table, read_target
 from amlb_ext.runner import join_predictions
@@ -322,15 +327,19 @@ class _GivenFold:
             # as an array: a class may be called score, which means something else in a file
             given = values[list(columns)].to_numpy()
         elif any(is_there):
-            given = given.drop(columns="score", errors="ignore")
+            given = given.drop(columns=SCORE_COLUMN, errors="ignore")
         f = self._interpret(given, labels)
         table = pd.DataFrame(f, columns=list(labels))
         if named is None:
             most_probable = f.argmax(axis=1)
             table["predictions"] = [labels[code] for code in most_probable]
             return table
-        texts = self._named_labels(named)
-        return table.assign(predictions=texts["predictions"])
+        texts = self._named_labels(named)["predictions"]
+        name, known = f"{self.file}, {self.place}", Labels(labels)
+        if isinstance(given, pd.DataFrame) and SCORE_COLUMN in given:
+            check_whose_score(given[SCORE_COLUMN], named, known, name)
+        check_order(f, known.codes(texts), name, has_names=True)
+        return table.assign(predictions=texts)
 
     def _named_labels(self, named: pd.Series) -> pd.DataFrame:
         """Return the labels that are named, as the test file writes them, in their own table."""

@@ -107,7 +107,31 @@ def _but(query):
     return lambda table: table.query(f"not ({query})")
 
 
+def _decided(change):
+    """Name the likelier label on titanic, and change what stands beside it."""
+
+    def changed(table):
+        is_titanic = table["task"] == "titanic_full"
+        likelier = table["1"].gt(table["0"]).astype(int).astype(str)
+        named = table["prediction"].astype(object).mask(is_titanic, likelier)
+        return change(table.assign(prediction=named))
+
+    return changed
+
+
+def _score_of_the_label(table):
+    return table.assign(score=table[["0", "1"]].max(axis=1)).drop(columns=["0", "1"])
+
+
 MISFITS = {
+    "swapped": (
+        _decided(lambda table: table.rename(columns={"0": "1", "1": "0"})),
+        "fold 0 of titanic_full contradict its predict",
+    ),
+    "score of the label": (
+        _decided(_score_of_the_label),
+        "it seems to be that of the label beside it",
+    ),
     "task": (
         _cell("toy_full", 0, 3, "task", "toy_fll"),
         "mine.csv has predictions of 'toy_fll', and the suite has no such AMLB task "
