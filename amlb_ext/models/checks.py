@@ -227,9 +227,10 @@ no, yes (give the model that was fitted on this target, or the target as the mod
             f"{list_names(known.names)}",
             remedy,
         )
-    # of many named classes rows may lack one and have a new one; two, or numbers, are other codes
-    are_numbers = all(as_number(each) is not None for each in (*classes, *known.names))
-    if lacked and (len(classes) == 2 or are_numbers):
+    # of many classes rows may lack one and have a new one; of two they are written otherwise
+    if lacked and (
+        len(classes) == 2 or _count_from(classes) + _count_from(known.names) == 1
+    ):
         unknown = [
             value for value, code in zip(classes, codes, strict=True) if code < 0
         ]
@@ -238,6 +239,14 @@ no, yes (give the model that was fitted on this target, or the target as the mod
             f"{sorted(lacked)[0]!r}, which it has: they seem to be other codes of the classes",
             remedy,
         )
+
+
+def _count_from(classes: Sequence[Any]) -> float:
+    """Return 0 or 1 where classes are the codes that count from there, else NaN."""
+    numbers = sorted(as_number(value) or 0.0 for value in classes)
+    first = numbers[0]
+    counts = first in (0, 1) and numbers == [first + n for n in range(len(numbers))]
+    return first if counts else np.nan
 
 
 def _spelling(label: str) -> str:

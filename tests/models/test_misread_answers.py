@@ -74,6 +74,7 @@ def test_classes_of_which_only_some_agree_are_other_codes(classes, known):
     # rows may lack a class, and of many named ones have a new one
     check_classes(classes, Labels((known[1],)), "F")
     check_classes(["a", "b", "c"], Labels(("a", "b", "new")), "F")
+    check_classes([3, 4, 5], Labels(("4", "5", "6")), "F")
 
 
 def test_an_own_loss_says_of_which_row_a_loss_is():
