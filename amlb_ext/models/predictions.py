@@ -177,7 +177,7 @@ def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
     classes: list[Any] | None = None
     if isinstance(given, pd.DataFrame):
         given, named, classes = _pick_columns(given, labels, name)
-    elif isinstance(given, pd.Series) and _class_in_name(given.name, labels) != "":
+    elif isinstance(given, pd.Series) and _is_called_by_class(given, labels):
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
     if not len(labels):
         return answers_of_numbers(given, n, name)
@@ -439,6 +439,19 @@ def _class_in_name(column: Any, labels: Labels) -> str | None:
     if text.startswith(f"{SCORE_COLUMN}:"):
         return label
     return label if labels.code(label) >= 0 else ""
+
+
+def _is_called_by_class(given: pd.Series, labels: Labels) -> bool:
+    """Whether a Series is called ``score``, or after one of two classes whose probability it has.
+
+    Labels may have any name: that of a column without one is the number of its place.
+    """
+    if (label := _class_in_name(given.name, labels)) == "":
+        return False
+    if label is None or str(given.name).startswith(f"{SCORE_COLUMN}:"):
+        return True
+    is_place = str(given.name).isdecimal() and _are_labels(given, labels)
+    return len(labels) == 2 and _holds_numbers(given) and not is_place
 
 
 def _holds_numbers(values: pd.Series) -> bool:

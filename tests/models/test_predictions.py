@@ -71,6 +71,19 @@ def test_a_column_that_names_a_class_is_its_probability(name):
     np.testing.assert_allclose(f, [[0.9, 0.1], [0.2, 0.8]])
 
 
+def test_labels_may_be_called_after_a_class():
+    for names, said, called in (
+        (("no", "yes"), ["yes", "no"], "no"),
+        (("0", "1"), [1, 0], 0),
+        (("0", "1", "2"), [1, 0], 0),
+    ):
+        given = pd.Series(said, name=called)
+        assert interpret_predictions(given, Labels(names), "p").decided.tolist() == [
+            1,
+            0,
+        ]
+
+
 @pytest.mark.parametrize("name", ["id", "ID"])
 def test_an_id_that_both_have_tells_which_row_is_which(name):
     features = pd.DataFrame({"id": [7, 8, 9], "x": [1.0, 2.0, 3.0]})
