@@ -29,7 +29,7 @@ PAGES = [
     if not GENERATED & set(path.relative_to(DOCS).parts)
 ]
 #: Pages that stand where stored certificates say; the site has them elsewhere.
-POINTERS = {"validity.md", "relations.md", "composition.md"}
+POINTERS = {"validity.md", "relations.md"}
 SITE = [page for page in PAGES if str(page.relative_to(DOCS)) not in POINTERS]
 
 

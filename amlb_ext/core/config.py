@@ -522,7 +522,7 @@ class SynthesizerConfig(Stage):
 
 #: What the main task may consist of. ``weighted``: all real test rows, repeated by how likely F
 #: fails there; ``population``: made rows that stand for these; the others are chosen by K.
-CompositionPart = Literal["auto", "weighted", "population", "bad", "ga", "synthetic"]
+CompositionPart = Literal["weighted", "bad", "ga", "synthetic"]
 
 
 class GenerateConfig(Stage):
@@ -536,10 +536,9 @@ class GenerateConfig(Stage):
         "settings of the paper",
     )
     composition: tuple[CompositionPart, ...] = Field(
-        ("auto",),
-        description="what the test file of the main task holds: auto (a mixture that is shown to "
-        "order models better than the whole fold, else there is no main task), or any of weighted, "
-        "population, bad, ga and synthetic (bad,synthetic is the paper's)",
+        (),
+        description="what the test file of a main task holds: any of weighted, bad, ga and "
+        "synthetic (bad,synthetic is the paper's); none by default, and no main task",
     )
     train_hard: bool = Field(
         True,

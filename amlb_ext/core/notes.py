@@ -87,11 +87,6 @@ SENTENCES = {
         "{search} saw {seen:.3f} of {objective} at best among {mixtures} mixtures; fresh rows of "
         "the chosen one give {fresh:.3f}, of the base generator {base:.3f}, which makes the rows"
     ),
-    "no population": "F is a file of predictions: no population rows",
-    "few of the population": (
-        "{made} of {wanted} population rows could be made: the others repeat real rows or break a "
-        "relation"
-    ),
     # of the task _hard
     "no hard failures": "no _hard: no training row failed out of fold",
     "real training rows met": (

@@ -82,24 +82,6 @@ def row_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
     return brier_loss(y, f)
 
 
-def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return ``(n, q)`` losses of predictions for each of q possible targets.
-
-    Squared error for a number, the Brier score ``sum_c (f_c - 1[y = c])^2`` for a class.
-
-    Examples
-    --------
-    >>> outcome_losses(np.array([[0.25, 0.75]]), np.array([[0, 1]])).tolist()
-    [[1.125, 0.125]]
-    """
-    if f.ndim == 1:
-        return (f[:, None] - y) ** 2
-    # expanded: the sum of all f_c^2 is the same for every outcome
-    outcome_chance = np.take_along_axis(f, y.astype(int), axis=1)
-    sum_of_squares = (f**2).sum(axis=1)[:, None]
-    return sum_of_squares - 2 * outcome_chance + 1
-
-
 def summary_score(y: np.ndarray, f: np.ndarray, unit: float = 1.0) -> tuple[str, float]:
     """Return the name and the value of the score of F that the summary prints.
 

@@ -31,7 +31,7 @@ from amlb_ext.hardening.made_rows.screening import MadeSide
 from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.split import PARTS
-from amlb_ext.hardening.weights import Composition
+from amlb_ext.hardening.weights import repeat_by_weight
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
@@ -78,7 +78,6 @@ def assemble_fold(
     *,
     test_side: MadeSide | None,
     train_side: MadeSide | None,
-    composition: Composition,
     target: int,
 ) -> HardFold:
     """Put real and made rows together as the suite wants them, with the figures of the fold.
@@ -90,7 +89,6 @@ def assemble_fold(
     prepared : Prepared
     test_side, train_side : MadeSide or None
         As :func:`make_both_sides` returns them.
-    composition : Composition
     target : int
         Position of the task in its group.
     """
@@ -115,32 +113,24 @@ def assemble_fold(
     if test_side is not None:
         blocks = {"bad": full.take(test.is_bad)}
         blocks |= own.made_rows(test, test_side, own.fitted.refits)
-        population = blocks.pop("population", None)
-        mixture = dict(blocks)
-        if population is not None:
-            mixture["population"] = population
-        n_made = len(population) if population is not None else 0
-        if "weighted" in composition.parts:
-            picked = composition.pick_real_rows(
-                test.weight,
-                n_made,
-                random_stream(config.seed, *models.key, "weighted"),
-            )
-            mixture["weighted"] = full.take(picked)
-        main = _stack_parts(mixture, composition.parts)
-        if not _are_same_rows(main, full):
-            parts[""] = Part(main, None)
+        if config.composition:
+            rng = random_stream(config.seed, *models.key, "weighted")
+            weighted = full.take(repeat_by_weight(test.weight, rng))
+            main = _stack_parts({"weighted": weighted, **blocks}, config.composition)
+            if not _are_same_rows(main, full):
+                parts[""] = Part(main, None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
     if test_side is not None and config.train_hard:
         # hard rows for hard rows, whatever the main test file holds
-        tests = _stack_parts(blocks, composition.made_from_failures)
+        chosen = [part for part in config.composition if part != "weighted"]
+        tests = _stack_parts(blocks, chosen or ("bad", "synthetic"))
         hard, pair_facts, pair_notes = own.hard_pair(train_side, tests)
         if hard is not None:
             parts["hard"] = hard
 
     summary = own.summary(test_side) | pair_facts
-    summary["composition"] = composition.to_json()
+    summary["composition"] = list(config.composition)
     notes = [*_fold_notes(prepared, test_side), *pair_notes]
     return HardFold(train_rows, parts, summary, notes)
 
@@ -343,8 +333,6 @@ class _OneTarget:
         ``real`` are the real rows of the side; ``refits`` as in :meth:`real_rows`.
         """
         made = {"ga": side.augmented.rows, "synthetic": side.synthetic.rows}
-        if side.population is not None:
-            made["population"] = side.population.rows
         blocks = {}
         for origin, rows in made.items():
             if not len(rows):

@@ -29,7 +29,6 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.assemble import HardFold, assemble_fold
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
 from amlb_ext.hardening.made_rows.augment import augment_bad_rows
-from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
 from amlb_ext.hardening.made_rows.proposals import (
     ask_design,
     confirm_rows,
@@ -45,7 +44,6 @@ from amlb_ext.hardening.made_rows.screening import (
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
 from amlb_ext.hardening.prepare import CrossFit, Prepared, prepare
 from amlb_ext.hardening.rules import BY_KIND, RULES
-from amlb_ext.hardening.weights import Composition
 
 
 def harden_fold(
@@ -92,7 +90,6 @@ def harden_group(
     fold: int,
     config: GenerateConfig,
     cross: CrossFit | None = None,
-    composition: Composition | None = None,
 ) -> list[HardFold]:
     """Harden one fold of the tasks of a group: the same rows for all, each with its own target.
 
@@ -105,8 +102,6 @@ def harden_group(
         ``hardness.over`` says how the targets' residuals become one K.
     cross : CrossFit, optional
         What :func:`amlb_ext.hardening.prepare.cross_fit` returned for the same arguments.
-    composition : Composition, optional
-        What the main test files are made of; as the settings name it when omitted.
 
     Returns
     -------
@@ -143,11 +138,9 @@ def harden_group(
     """
     if len(tasks) > 1:
         check_several_targets(config)
-    if composition is None:
-        composition = Composition.of_parts(config.composition, "as the settings say")
     prepared = prepare(tasks, fold, config, cross)
     # the tasks share their features, so what one may not repeat, none may
-    test_side, train_side = make_both_sides(prepared, tasks[0].features, composition)
+    test_side, train_side = make_both_sides(prepared, tasks[0].features)
     folds = []
     for target, task in enumerate(tasks):
         hard = assemble_fold(
@@ -156,7 +149,6 @@ def harden_group(
             prepared,
             test_side=test_side,
             train_side=train_side,
-            composition=composition,
             target=target,
         )
         # a task on its own shares nothing, and its summary does not mention it
@@ -188,11 +180,6 @@ def check_several_targets(config: GenerateConfig) -> None:
         )
     synthesizer = config.synthesizer
     for flag, is_given, remedy in (
-        (
-            "--composition population",
-            "population" in config.composition,
-            "leave population out",
-        ),
         ("--synthesizer swarm", synthesizer.name == "swarm", "choose another"),
         (
             "--learn-from population",
@@ -215,7 +202,7 @@ AUGMENTED_SHARE, SYNTHETIC_SHARE = 0.4, 0.7
 
 
 def make_both_sides(
-    prepared: Prepared, table: pd.DataFrame, composition: Composition
+    prepared: Prepared, table: pd.DataFrame
 ) -> tuple[MadeSide | None, MadeSide | None]:
     """Make rows from the failures of the test rows and, where asked, of the training rows.
 
@@ -227,8 +214,6 @@ def make_both_sides(
     prepared : Prepared
     table : DataFrame
         Features of all rows of the table, in canonical form.
-    composition : Composition
-        Whether rows of the population are wanted, and how many.
 
     Returns
     -------
@@ -250,39 +235,7 @@ def make_both_sides(
         # the test side comes first, so it is the training side that gives way
         taken = taken.with_made(side.augmented.rows, side.synthetic.rows)
         sides[name] = side
-    # last, so that asking for these rows changes no other row
-    sides["test"] = _with_population(sides["test"], prepared, taken, composition)
     return sides["test"], sides.get("train")
-
-
-def _with_population(
-    side: MadeSide, prepared: Prepared, taken: TakenRows, composition: Composition
-) -> MadeSide:
-    """Return the side with rows of the population where the composition asks for any."""
-    models, region = prepared.models, prepared.region
-    wanted = composition.population_wanted(len(prepared.test))
-    # the oracle knows the spread of one target
-    if not wanted or len(models.targets) > 1:
-        return side
-    proposed = make_region_rows(
-        with_surrogates(models, "test", "population"),
-        prepared.test,
-        importance=lambda Z: composition.importance(region.weights(Z)),
-        wanted=wanted,
-        taken=taken,
-        seed=derive_seed(models.config.seed, *models.key, "test", "population"),
-    )
-    # they stand for any row, whatever K says of them
-    [population] = confirm_rows(
-        models, [proposed], share=SYNTHETIC_SHARE, holds_to_rule=False
-    )
-    notes = [*side.notes]
-    if not models.can_search:
-        notes.append(Note(kind="no population", side="test"))
-    elif len(population.rows) < wanted:
-        counts = {"made": len(population.rows), "wanted": wanted}
-        notes.append(Note(kind="few of the population", side="test", counts=counts))
-    return replace(side, population=population, notes=tuple(notes))
 
 
 def make_side(

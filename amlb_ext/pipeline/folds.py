@@ -50,7 +50,6 @@ from amlb_ext.suite import (
 )
 from amlb_ext.suite.transfer import check_in_folds, pack_folds
 from amlb_ext.validity.calibration import Calibration, calibrate, wants_calibration
-from amlb_ext.validity.composition import choose_composition
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 from amlb_ext.validity.reference import PART
 
@@ -113,18 +112,12 @@ def send_job(
 def harden_calibrated(
     group: Tasks, fold: int, config: GenerateConfig
 ) -> list[HardFold]:
-    """Harden a fold, with kappa and composition settled on its training rows.
-
-    What the user has named is taken as it stands.
-    """
+    """Harden a fold, with kappa settled on its training rows where the user names none."""
     begin_stage("fitting F and the oracle")
     # Fitted once: kappa is calibrated on the very fits that judge the fold.
     cross = cross_fit(group, fold, config)
     release_memory()
     held_out = HeldOutCandidates(group, config, cross)
-    if "auto" in config.composition:
-        begin_stage("choosing what the main task holds")
-    choice = choose_composition(group, fold, config, cross, held_out)
     calibrations: Sequence[Calibration] = ()
     if wants_calibration(config):
         begin_stage("calibrating the search")
@@ -141,16 +134,14 @@ def harden_calibrated(
     # With kappa 0 no value is mutated, but numbers still get their jitter.
     has_numbers = any(column.is_numeric for column in group[0].columns)
     jitters = has_numbers and config.search.operators.jitter > 0
-    hard_folds = harden_group(group, fold, config, cross, choice.composition)
+    hard_folds = harden_group(group, fold, config, cross)
     # none where the user has named kappa
     for hard, calibration in zip(hard_folds, calibrations, strict=False):
         hard.summary["calibration"] = calibration.to_json()
         hard.summary["jittered"] = jitters and hard.summary["augmented"] > 0
         if hard.summary["bad"] and calibration.why is not None:
             hard.notes.append(calibration.why)
-    # what each fold's mixture was chosen from, and candidates' losses on training rows
     for hard, unseen in zip(hard_folds, losses, strict=True):
-        hard.summary["composition"] = choice.to_json()
         about = hard.train.provenance
         if unseen is not None and PART in about:
             about[unseen.columns] = unseen

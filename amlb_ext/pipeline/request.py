@@ -161,14 +161,6 @@ def result_settings(config: GenerateConfig) -> dict[str, Any]:
 
 def check_settings(config: GenerateConfig) -> None:
     """Raise early for settings that no task could satisfy."""
-    if not config.composition:
-        raise ConfigError("the composition is empty", "--composition auto")
-    if "auto" in config.composition and len(config.composition) > 1:
-        given = ",".join(config.composition)
-        raise ConfigError(
-            f"--composition {given}: auto chooses for itself",
-            "leave auto out, or give it alone",
-        )
     loadable_name = safe_names([config.name])[0]
     if loadable_name != config.name:
         raise ConfigError(

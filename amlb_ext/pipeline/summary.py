@@ -161,68 +161,15 @@ Summary = Mapping[str, Any]
 
 
 def settled_notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return the sentences on composition and kappa; none where the user named both."""
-    notes = [composition_note(summaries), kappa_note(summaries)]
-    return [note for note in notes if note]
-
-
-def composition_note(summaries: Sequence[Summary]) -> str:
-    """Return what the main test files hold and why, or why there is none.
-
-    Empty where the user named the parts.
-
-    Examples
-    --------
-    >>> tau = {"chosen": 0.75, "whole": 0.7, "bad": 0.4}
-    >>> chosen = {"parts": ["weighted"], "region_share": 0.5, "tau": tau}
-    >>> composition_note([{"composition": chosen}])
-    'main task: real rows repeated by region weight; on the training rows they are shown to order \
-candidates better where F fails: tau 0.75 (whole fold 0.70, bad rows 0.40)'
-    >>> whole = {"parts": ["weighted"], "region_share": 0.0, "tau": {**tau, "chosen": 0.7}}
-    >>> composition_note([{"composition": whole}])
-    'no main task: on the training rows no mixture is shown to order candidates better where F \
-fails than the whole fold does (tau 0.70, bad rows 0.40); hard rows, to stress models and to \
-train on, are in the definition that ends in _all'
-    """
-    compositions = [summary.get("composition", {}) for summary in summaries]
-    compared = [entry for entry in compositions if "tau" in entry]
-    if not compared:
-        return ""
-    tau = {}
-    for name in ("chosen", "whole", "bad"):
-        tau[name] = sum(entry["tau"][name] for entry in compared) / len(compared)
-    counts: dict[str, int] = {}
-    for entry in compared:
-        if held := _contents(entry):
-            counts[held] = counts.get(held, 0) + 1
-    if not counts:
-        return (
-            "no main task: on the training rows no mixture is shown to order candidates better "
-            f"where F fails than the whole fold does (tau {tau['whole']:.2f}, bad rows "
-            f"{tau['bad']:.2f}); hard rows, to stress models and to train on, are in the "
-            "definition that ends in _all"
+    """Return what is to be said of the main task and of kappa."""
+    notes = []
+    if not any(summary.get("composition") for summary in summaries):
+        notes.append(
+            "hard rows, to stress models and to train on, are in the definition that ends in _all"
         )
-    texts = []
-    for text, n in counts.items():
-        where = "" if n == len(compared) else f" in {n} of {len(compared)} folds"
-        texts.append(text + where)
-    return (
-        f"main task: {', '.join(texts)}; on the training rows they are shown to order candidates "
-        f"better where F fails: tau {tau['chosen']:.2f} (whole fold {tau['whole']:.2f}, bad rows "
-        f"{tau['bad']:.2f})"
-    )
-
-
-def _contents(entry: Mapping[str, Any]) -> str:
-    """Return what one main test file holds, in words; empty where it would be the whole fold."""
-    texts = []
-    if "weighted" not in entry["parts"]:
-        texts.append("bad rows alone")
-    elif entry["region_share"]:
-        texts.append("real rows repeated by region weight")
-    if "population" in entry["parts"]:
-        texts.append("made rows of the population")
-    return " and ".join(texts)
+    if kappa := kappa_note(summaries):
+        notes.append(kappa)
+    return notes
 
 
 def kappa_note(summaries: Sequence[Summary]) -> str:

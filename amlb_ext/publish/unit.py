@@ -31,7 +31,7 @@ OWN_COLUMNS = (
     "hardsynth_origin",
     "hardsynth_source",
 )
-ORIGINS = ("train", "good", "bad", "ga", "synthetic", "population")
+ORIGINS = ("train", "good", "bad", "ga", "synthetic")
 #: AMLB's metric → OpenML's measure; OpenML has none for logloss and r2.
 MEASURES = {
     "auc": "area_under_roc_curve",

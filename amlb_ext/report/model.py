@@ -258,9 +258,7 @@ class TaskReport:
     rejected : int
         Made rows that were rejected, since they broke a relation.
     composition : tuple of str
-        What the main task's test rows are, see :class:`amlb_ext.hardening.weights.Composition`.
-    main_is_shown : bool
-        Whether they were shown, on training rows, to order models better where F fails.
+        The parts that the main task's test rows are of; empty where there is no main task.
     swap : SwapAnswer
         What replacing F by each framework does.
     uncertified : str
@@ -296,7 +294,6 @@ class TaskReport:
     capping: str = ""
     slice_losses: pd.DataFrame = field(default_factory=pd.DataFrame)
     composition: tuple[str, ...] = ()
-    main_is_shown: bool = False
     uncertified: str = ""
     sections: tuple[ReportSection, ...] = ()
     metric: str = ""

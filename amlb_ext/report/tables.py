@@ -84,7 +84,7 @@ def ranking_sentence(task: TaskReport) -> str:
     Notes
     -----
     The whole test folds decide. Another part may rank models where it is shown to order them as
-    well: made ones by the certificate, the main task by the training rows it was chosen on.
+    well, by the certificate.
     """
     no_region = ""
     ranked_parts: tuple[str, ...] = ()
@@ -96,14 +96,13 @@ def ranking_sentence(task: TaskReport) -> str:
         if part in UNSELECTED or not (task.scores["part"] == part).any():
             continue
         holds = set(task.composition) if part == "evaluation" else {part}
-        is_main_shown = part == "evaluation" and task.main_is_shown
         is_ranked = bool(holds & set(ranked_parts)) and holds <= {
             "weighted",
             *ranked_parts,
         }
-        if is_main_shown or is_ranked:
+        if is_ranked:
             shown.append(part)
-        elif holds <= {"weighted", "population"}:
+        elif holds == {"weighted"}:
             weighted.append(part)
         else:
             chosen.append(part)

@@ -180,15 +180,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
             for summary in summaries
             for part in summary.get("dropped", {}).values()
         ),
-        # the parts that the main test files of the folds have, each once
-        composition=tuple(
-            dict.fromkeys(
-                part
-                for summary in summaries
-                for part in summary.get("composition", {}).get("parts", ())
-            )
-        ),
-        main_is_shown=all("tau" in each.get("composition", {}) for each in summaries),
+        composition=tuple(summaries[0].get("composition", ())) if summaries else (),
         uncertified="The task was not certified: what it may be used for is not known.",
     )
     # AMLB's files have a framework's own name, without the constraint that tells runs apart here.

@@ -142,48 +142,6 @@ def mean_z2(synthetic: np.ndarray, real: np.ndarray, se_real: np.ndarray) -> flo
     return float((z**2).mean())
 
 
-def expected_contrast(
-    loss_g: np.ndarray,
-    loss_f: np.ndarray,
-    probabilities: np.ndarray,
-    bad: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return a teacher's ``E[b d | x]`` and ``E[b | x]`` over its outcomes y_1..y_m.
-
-    .. math:: \tau_i = \sum_j p_{ij} b_{ij} (l_G(x_i, y_j) - l_F(x_i, y_j)), \quad
-              \beta_i = \sum_j p_{ij} b_{ij}
-
-    Parameters
-    ----------
-    loss_g, loss_f : ndarray of shape (N, m)
-        Loss if the outcome were ``y_j``.
-    probabilities : ndarray of shape (N, m)
-        The teacher's probability of each outcome; rows sum to 1.
-    bad : ndarray of shape (N, m), bool, optional
-        Whether F would be bad; every outcome counts when omitted.
-
-    Returns
-    -------
-    contrast : ndarray of shape (N,)
-    mass : ndarray of shape (N,)
-        All ones without ``bad``.
-
-    Examples
-    --------
-    >>> both = expected_contrast(np.array([[0.2, 0.8]]), np.array([[0.0, 1.0]]),
-    ...                          np.array([[0.5, 0.5]]), np.array([[False, True]]))
-    >>> [round(float(a[0]), 3) for a in both]  # .5 (.8 - 1), .5
-    [-0.1, 0.5]
-    """
-    mass = np.asarray(probabilities, dtype=float)
-    if bad is not None:
-        # P(y_j and bad | x): outcomes at which F would not be bad do not count
-        mass = mass * np.asarray(bad, dtype=float)
-    gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
-    contrast = (mass * gap).sum(axis=1)
-    return contrast, mass.sum(axis=1)
-
-
 # How well rows order candidates, compared with what a reference of other rows can tell.
 #
 # Few failures order a dozen candidates only roughly, so a plain tau against them is low for sound

@@ -17,7 +17,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.row_losses import brier_loss
-from amlb_ext.suite.copy_counts import MADE_PARTS, POPULATION, ReadPart
+from amlb_ext.suite.copy_counts import MADE_PARTS, ReadPart
 from amlb_ext.suite.finish import amlb_tasks_of, task_entry_of
 from amlb_ext.suite.fold_record import FoldRecord, SuiteTask
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
@@ -28,7 +28,6 @@ from amlb_ext.suite.writer import Rows
 
 #: Origins of rows of the source, and of those that were made.
 REAL_ORIGINS = ("good", "bad")
-MADE_ORIGINS = (*MADE_PARTS, POPULATION)
 #: Parts whose rows are all of the origin that has the part's name.
 PARTS_OF_ONE_ORIGIN = ("bad", *MADE_PARTS)
 #: F's predictions and made targets are written in the target's unit, losses on the scale of the
@@ -265,7 +264,7 @@ def _origin_faults(rows: Rows) -> Iterator[str]:
         return
     origin = rows.provenance["origin"]
     is_made = rows.provenance["source_row"] < 0
-    is_right = origin.isin(MADE_ORIGINS).where(is_made, origin.isin(REAL_ORIGINS))
+    is_right = origin.isin(MADE_PARTS).where(is_made, origin.isin(REAL_ORIGINS))
     if not is_right.all():
         yield (
             f"{int((~is_right).sum())} of {len(rows)} rows have an origin, such as "

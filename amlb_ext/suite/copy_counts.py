@@ -20,8 +20,6 @@ from amlb_ext.suite.writer import Part, Rows
 
 #: Parts that consist of made rows.
 MADE_PARTS = ("ga", "synthetic")
-#: Origin of made rows that stand for the whole test fold; they have no part of their own.
-POPULATION = "population"
 #: From the suffix of a part and a side, ``test`` or ``train``, to the rows of that file of a fold;
 #: None where the suite has no such part.
 ReadPart = Callable[[str, str], Rows | None]
@@ -193,24 +191,6 @@ def read_part(
     return Rows(features, target, provenance)
 
 
-def read_population(suite: SuiteFiles, task: str, fold: int) -> Rows | None:
-    """Read the population rows of the main test file; None where it holds none.
-
-    Raises as :func:`read_part` does.
-    """
-    rows = read_part(suite, task, "", fold=fold)
-    return None if rows is None else population_rows(rows)
-
-
-def population_rows(rows: Rows) -> Rows | None:
-    """Return those of some rows that stand for the whole test fold; None for none."""
-    # suites of other tools may say no more than the source row
-    if "origin" not in rows.provenance:
-        return None
-    is_population = (rows.provenance["origin"] == POPULATION).to_numpy()
-    return rows.take(is_population) if is_population.any() else None
-
-
 def read_hard(suite: SuiteFiles, task: str, fold: int) -> Part | None:
     """Read both files of ``_hard``; None where the suite has no such fold of it."""
     test = read_part(suite, task, "hard", fold=fold)
@@ -237,10 +217,6 @@ def fold_copies(read: ReadPart) -> CopyCounts:
         rows = read(suffix, "test")
         if rows is not None:
             made.append(rows)
-    main = read("", "test")
-    population = None if main is None else population_rows(main)
-    if population is not None:
-        made.append(population)
     hard_test = read("hard", "test")
     hard = None if hard_test is None else Part(hard_test, read("hard", "train"))
     train = read("full", "train")

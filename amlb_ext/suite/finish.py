@@ -242,11 +242,8 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
             dropped += sum(left_out.values())
     changes = left_out_text(dropped, cells)
     rows = _ROWS_OF_PART[suffix]
-    if not suffix and _stands_for_all_rows(folds):
+    if not suffix and "weighted" in folds[0].summary.get("composition", ()):
         rows = "all test rows, more often where the baseline is likely to fail, of"
-    is_shown = all("tau" in fold.summary.get("composition", {}) for fold in folds)
-    if not suffix and is_shown:
-        rows = "rows shown to order models better where the baseline fails, of"
     # test folds with changes are no longer untouched
     if suffix == "full" and changes:
         rows = "the test folds of"
@@ -336,9 +333,3 @@ def _remove_stale_files(
             if folder.is_dir() and not any(folder.iterdir()):
                 with explain_disk_errors(folder):
                     folder.rmdir()
-
-
-def _stands_for_all_rows(folds: Sequence[FoldRecord]) -> bool:
-    """Whether the main test files hold weighted real rows, not those that failed."""
-    parts = [fold.summary.get("composition", {}).get("parts", []) for fold in folds]
-    return any("weighted" in names for names in parts)

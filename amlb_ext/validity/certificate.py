@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import UNITS, Unit
-from amlb_ext.suite.copy_counts import POPULATION
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
 from amlb_ext.validity.measures import NOT_SHOWN, NOTHING, Measure
@@ -151,9 +150,7 @@ class Certificate:
         """Return the certificate as a table."""
         # in this order, which that of the JSON's keys need not be
         parts = [
-            part
-            for part in ("full", "bad", "ga", "synthetic", "population")
-            if part in self.rows
+            part for part in ("full", "bad", "ga", "synthetic") if part in self.rows
         ]
         counts = ", ".join(f"{self.rows[part]} {part}" for part in parts)
         names = f": {', '.join(self.failed)}" if self.failed else ""
@@ -262,8 +259,6 @@ def decide_verdict(
     """
     by_name = {measure.name: measure for measure in measures}
     orders = _orders(measures)
-    # rows made for the region do not stand for realised failures
-    from_failures = not orders or any(_part_of(order) != POPULATION for order in orders)
     decide = f"Decide on {unit.everything}."
     if "region" in by_name and by_name["region"].passed:
         decide = (
@@ -271,8 +266,6 @@ def decide_verdict(
         )
     failed = {name: found for name, found in by_name.items() if _has_failed(found)}
     failed_orders = [order for order in orders if _has_failed(order)]
-    if not from_failures:
-        failed.pop("target check", None)
     for name, sentence in {**_FORBIDDING, **_DESCRIBING}.items():
         verdict: Verdict = "stress-test only" if name in _FORBIDDING else "describe"
         if name == _ORDER and failed_orders:
@@ -292,7 +285,7 @@ def decide_verdict(
                 instead=_what_to_rank_on(n_real, measure.threshold, unit),
                 Many=unit.many.capitalize(),
             )
-    for name in _needed_measures(orders, from_failures=from_failures):
+    for name in _needed_measures(orders):
         if name not in by_name or by_name[name].value is None:
             why = "it was not taken"
             if name in by_name:
@@ -358,27 +351,20 @@ def _and(words: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> _and(["ga", "synthetic", "population"]), _and(["ga"])
-    ('ga, synthetic and population', 'ga')
+    >>> _and(["bad", "ga", "synthetic"]), _and(["ga"])
+    ('bad, ga and synthetic', 'ga')
     """
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _needed_measures(orders: Sequence[Measure], *, from_failures: bool) -> list[str]:
+def _needed_measures(orders: Sequence[Measure]) -> list[str]:
     """Return the measures without which nothing may rank, in the order in which they are named."""
-    needed = ["region"]
-    if from_failures:
-        needed.append("target check")
-    needed.append("null on region")
-    # a made part that exists counts, whatever the others say
-    needed += [order.name for order in orders]
-    if from_failures and orders:
-        needed.append("label support")
-    if any(_part_of(order) == POPULATION for order in orders):
-        needed.append(f"{POPULATION}: label support")
+    needed = ["region", "target check", "null on region"]
     if orders:
-        needed.append("exact copies")
+        # a made part that exists counts, whatever the others say
+        needed += [order.name for order in orders]
+        needed += ["label support", "exact copies"]
     return [*needed, "effective size"]
 
 
@@ -413,14 +399,6 @@ _FORBIDDING: dict[str, str] = {
     "label support": (
         "Labels of made {unit.many} are less plausible than those of real bad {unit.many} (by {v}; "
         "at least {t} is required)."
-    ),
-    "population: label agreement": (
-        "Labels of population rows are wrong too often: {unit.judge} supports a share of "
-        "{v}; at least {t} is required, by the weighted real rows."
-    ),
-    "population: label support": (
-        "Labels of population rows are less plausible than those of the weighted real "
-        "rows (by {v}; at least {t} is required)."
     ),
     "exact copies": (
         "Made {unit.many} repeat the {unit.features} of real ones: a share of {v} are exact "

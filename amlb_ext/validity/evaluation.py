@@ -20,7 +20,7 @@ import numpy as np
 
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import Unit
-from amlb_ext.suite.copy_counts import MADE_PARTS, POPULATION
+from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity import measures, ranking_measures
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.certificate import Certificate, decide_verdict, nothing_to_mend
@@ -149,8 +149,6 @@ def measure_evaluation(
         out += _null_measures(capped)
         clusters = full.losses.clusters
         out.append(measures.measure_effective_size(full.weight, clusters, capped.unit))
-    if len(full.reducible):
-        out += _second_weight_measures(full, full.reducible)
     out += of_files
     if bad is not None and made is not None:
         if not len(made.known_losses):
@@ -164,10 +162,6 @@ def measure_evaluation(
             measures.measure_hardness(made.known_losses, bad.losses, capped.unit)
         )
         out += looks
-    if POPULATION in capped.parts:
-        # made for the region, so held to the weighted real rows
-        population = capped.parts[POPULATION]
-        out += _label_measures(capped, population, full, prefix=f"{POPULATION}: ")
     return out, notes
 
 
@@ -222,7 +216,7 @@ def _order_measures(evaluation: Evaluation, seed: int) -> list[Measure]:
     """Compare the order of candidates on every made part with that of the whole test folds."""
     reference, unit = evaluation.reference, evaluation.unit
     out = []
-    for part in (*MADE_PARTS, POPULATION):
+    for part in MADE_PARTS:
         made = evaluation.parts.get(part)
         if made is None:
             continue
@@ -270,39 +264,8 @@ def _null_measures(evaluation: Evaluation) -> list[Measure]:
     return out
 
 
-def _second_weight_measures(full: ScoredUnits, v: np.ndarray) -> list[Measure]:
-    """Report on the second weight v, reducible hardness: without a limit, so it decides nothing."""
-    source = "weights v = (T - F)^2; information only"
-    size = measures.plan_measure("effective size, v", source)
-    views: list[tuple[str, np.ndarray | None]] = [
-        ("on all rows", None),
-        ("weighted by w", full.weight),
-    ]
-    if is_usable_weight(v):
-        views.append(("weighted by v", v))
-        value, n_real = measures.effective_size(v, full.losses.clusters)
-        text = (
-            "distinct real rows that the test rows weighted by v are worth, of "
-            f"{n_real}"
-        )
-        size = size.found(value, text)
-    else:
-        size = size.missing("no row has a reducible hardness")
-    gaps = full.losses.gaps
-    n_candidates = gaps.shape[1]
-    counts, shares = [], []
-    for where, weights in views:
-        n_ahead = int((np.average(gaps, axis=0, weights=weights) < 0).sum())
-        counts.append(f"{n_ahead} of {n_candidates} {where}")
-        # a zoo of which nothing could be fitted has no share
-        shares.append(n_ahead / max(n_candidates, 1))
-    ahead = measures.plan_measure("candidates ahead of F", "ours; information only")
-    text = f"{', '.join(counts)}; the value is the share weighted by w"
-    return [size, ahead.found(shares[1], text)]
-
-
 def _label_measures(
-    evaluation: Evaluation, made: ScoredUnits, real: ScoredUnits, prefix: str = ""
+    evaluation: Evaluation, made: ScoredUnits, real: ScoredUnits
 ) -> list[Measure]:
     """Compare the labels of made units with those of the real ones that they stand for."""
     full, judge = evaluation.parts["full"], evaluation.judge
@@ -313,8 +276,6 @@ def _label_measures(
         all_agree=judge(full).agrees,
         recorded=made.recorded_share,
         n_classes=evaluation.n_classes,
-        prefix=prefix,
-        weights=full.weight if real is full else None,
     )
 
 

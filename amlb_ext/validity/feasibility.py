@@ -25,7 +25,7 @@ from amlb_ext.relations.values import WrittenForm, read_numbers
 from amlb_ext.suite import Rows
 from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.measures import Measure, finite_or_none, plan_measure
-from amlb_ext.validity.task_rows import MADE, TaskRows
+from amlb_ext.validity.task_rows import TaskRows
 
 #: Share of made rows that may break a relation.
 MOST_INFEASIBLE = 0.01
@@ -64,7 +64,7 @@ class Feasibility:
     Attributes
     ----------
     parts : dict of str to PartCounts
-        ``ga`` and ``synthetic``, and ``population`` where there are such rows.
+        ``ga`` and ``synthetic``.
     n_relations : int
         Relations that judge, over all folds.
     test_rows, test_broken : int
@@ -132,7 +132,7 @@ def audit_made_rows(rows: TaskRows) -> Feasibility:
         texts |= {relation.text for relation in judging}
         rng = random_stream(rows.seed, rows.name, fold, "shuffle")
         shuffled.append(float(_breaks_any(judging, _shuffle(test, rng)).mean()))
-        for name in MADE:
+        for name in MADE_PARTS:
             if name in parts:
                 part = found.parts.setdefault(name, PartCounts())
                 _count(part, _with_target(parts[name]), judging, forms)

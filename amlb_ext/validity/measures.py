@@ -591,8 +591,6 @@ def measure_labels(
     all_agree: np.ndarray,
     recorded: float | None,
     n_classes: int,
-    prefix: str = "",
-    weights: np.ndarray | None = None,
 ) -> list[Measure]:
     """Compare the labels of made rows with those of real bad rows, by the opinion of an oracle.
 
@@ -609,17 +607,11 @@ def measure_labels(
         Share of made rows that agree according to their provenance; None where it does not say.
     n_classes : int
         C, or 0 for regression.
-    prefix : str
-        What the measures' names begin with.
-    weights : ndarray, optional
-        Of the rows of ``bad``, for made rows that stand for weighted real rows, not for bad ones.
     """
     margin = CLASS_MARGIN if n_classes else REGRESSION_MARGIN
     source = "docs/validity.md, 6"
-    agreement = plan_measure(f"{prefix}label agreement", source, ">=")
-    support = plan_measure(f"{prefix}label support", source, ">=", margin)
-    which = "bad" if weights is None else "weighted real"
-    real = f"real bad {unit.many}" if weights is None else f"weighted real {unit.many}"
+    agreement = plan_measure("label agreement", source, ">=")
+    support = plan_measure("label support", source, ">=", margin)
     n_bad = len(np.unique(bad.clusters))
     if why := why_not_compared(n_bad, len(made.clusters), unit):
         return [agreement.missing(why), support.missing(why)]
@@ -627,20 +619,19 @@ def measure_labels(
         _mean_difference,
         a_clusters=made.clusters,
         b_clusters=bad.clusters,
-        b_weights=weights,
     )
-    bad_share = float(np.average(bad.agrees, weights=weights))
+    bad_share = float(np.mean(bad.agrees))
     made_share = weighted_mean_interval(made.agrees.astype(float), None, made.clusters)
     text = (
-        f"made {unit.many} whose label {unit.oracle} supports; {real} {bad_share:.0%}, all real "
-        f"{unit.many} {all_agree.mean():.0%}"
+        f"made {unit.many} whose label {unit.oracle} supports; real bad {unit.many} "
+        f"{bad_share:.0%}, all real {unit.many} {all_agree.mean():.0%}"
     )
     if recorded is not None:
         text += f"; as generated {recorded:.0%}"
     least = round(bad_share - AGREEMENT_MARGIN, 4)
     # a limit of 0 would be no check at all: every share reaches it
     if least <= 0:
-        text += f"; no limit, since it supports so few {real}"
+        text += f"; no limit, since it supports so few real bad {unit.many}"
         agreement = replace(agreement, sense="").estimated(made_share, text)
     else:
         limited = replace(agreement, threshold=least)
@@ -650,7 +641,7 @@ def measure_labels(
         )
     gap = gap_of(made.support, bad.support)
     text = (
-        f"plausibility of made {unit.many}' labels minus that of {which} {unit.many}'; fails if "
+        f"plausibility of made {unit.many}' labels minus that of bad {unit.many}'; fails if "
         "surely (one-sided 95 %) below limit"
     )
     support = _fails_only_surely(support.estimated(gap, text), gap, margin)
@@ -674,16 +665,13 @@ def _mean_difference(
     *,
     a_clusters: np.ndarray,
     b_clusters: np.ndarray,
-    b_weights: np.ndarray | None,
 ) -> MeanEstimate:
-    """Mean of a minus (weighted) mean of b as one linear statistic of their joint clusters.
+    """Mean of a minus mean of b as one linear statistic of their joint clusters.
 
     A made row and the bad row it came from are one cluster, so what both share cancels.
     """
-    b_mean = np.average(b, weights=b_weights)
-    b_size = len(b) if b_weights is None else b_weights.sum() / b_weights
-    gap = a.mean() - b_mean
-    influence = np.concatenate([(a - a.mean()) / len(a), (b_mean - b) / b_size])
+    gap = a.mean() - b.mean()
+    influence = np.concatenate([(a - a.mean()) / len(a), (b.mean() - b) / len(b)])
     clusters = np.concatenate([a_clusters, b_clusters])
     # values whose mean is the difference, and whose spread is that of its influence
     values = gap + influence * len(clusters)

@@ -4,7 +4,7 @@ The test folds hold few of the labelled rows, and few rows order a dozen models 
 training rows say the same if F and the candidates are asked about them out of fold: each is fitted
 once without each part of the cross-fitting, which :mod:`amlb_ext.hardening.prepare` notes in the
 provenance of the training rows. Of few rows the candidates' losses stand there, too: those fits
-also chose the mixture of the main test file. Else this costs some five fits of the zoo, so it is
+also calibrate kappa. Else this costs some five fits of the zoo, so it is
 done for one fold, and only where the test folds hold few of the labelled rows.
 """
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from amlb_ext.suite.copy_counts import MADE_PARTS
 from amlb_ext.validity.candidates import MIN_CANDIDATES
 from amlb_ext.validity.measures import Losses, ScoredUnits
 from amlb_ext.validity.task_rows import (
-    MADE,
     EncodedFold,
     FoldRequest,
     TaskRows,
@@ -89,7 +89,7 @@ def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     """
     tests, most_rows, is_any_made = [], 0, False
     for train, parts in rows.folds.values():
-        is_any_made |= any(part in parts for part in MADE)
+        is_any_made |= any(part in parts for part in MADE_PARTS)
         # the training rows of the smallest fold and the test rows of all: as many as there are
         most_rows = max(most_rows, len(train) + len(parts.get("full", ())))
         if "full" in parts:

@@ -22,41 +22,10 @@ from amlb_ext.validity.task_rows import TaskRows
 def measure_files(rows: TaskRows) -> list[Measure]:
     """Return what generation has recorded, what is copied, and what could not exist."""
     return [
-        *_main_task_measures(rows),
         *_kept_measures(rows),
         *measure_copies(rows),
         *measure_feasibility(rows),
     ]
-
-
-def _main_task_measures(rows: TaskRows) -> list[Measure]:
-    """Return how well the main task orders candidates, as its choice found it; none without one.
-
-    It was measured on training rows. The main task's own real rows are among those that any
-    reference holds, so no measure on the test folds could tell.
-    """
-    agreements = []
-    for summary in rows.summaries:
-        composition = summary.get("composition", {})
-        is_whole = composition.get("parts") == ["weighted"] and not composition.get(
-            "region_share"
-        )
-        # absent where the user named the parts, or nothing could be compared
-        tau = composition.get("tau")
-        if tau and not is_whole:
-            agreements.append(tau)
-    if not agreements:
-        return []
-    chosen, whole, bad = (
-        float(np.mean([tau[mixture] for tau in agreements]))
-        for mixture in ("chosen", "whole", "bad")
-    )
-    text = (
-        "agreement (tau) of the main task's order of candidates with the region's, on mock test "
-        f"folds of training rows; the whole fold reaches {whole:.2f}, the bad rows {bad:.2f}"
-    )
-    order = plan_measure("main task's order", "docs/composition.md; information only")
-    return [order.found(chosen, text)]
 
 
 def _kept_measures(rows: TaskRows) -> list[Measure]:

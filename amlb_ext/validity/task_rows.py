@@ -33,19 +33,14 @@ from amlb_ext.models.registry import ModelSpec, check_model_listed, resolve_mode
 from amlb_ext.suite import Part, Rows, SuiteFiles, amlb_name
 from amlb_ext.suite.copy_counts import (
     MADE_PARTS,
-    POPULATION,
     CopyCounts,
     count_copies,
     read_hard,
-    read_population,
 )
 from amlb_ext.validity.candidates import QUICK_ROWS, Size, fit_zoo
 
-#: What is scored: all real rows, the bad ones, what was made from these, and the rows of the main
-#: test file that were made for the region.
-PARTS = ("full", "bad", "ga", "synthetic", POPULATION)
-#: Parts that consist of made rows.
-MADE = (*MADE_PARTS, POPULATION)
+#: What is scored: all real rows, the bad ones, and what was made from these.
+PARTS = ("full", "bad", *MADE_PARTS)
 #: Columns of the provenance with the losses of F's re-fits: ``null_0``, ``null_1``, ...
 REFIT_PREFIX = "null_"
 #: Twins of F for the null control: with fewer their luck is taken for a difference too often.
@@ -120,7 +115,7 @@ class TaskRows:
         for fold, (train, parts) in self.folds.items():
             if "full" not in parts:
                 continue
-            made = [parts[name] for name in MADE if name in parts]
+            made = [parts[name] for name in MADE_PARTS if name in parts]
             counts += count_copies(
                 train=train, test=parts["full"], made=made, hard=self.hard.get(fold)
             )
@@ -219,8 +214,6 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
     coding = entry.coding
     folds: dict[int, FoldRows] = {}
     for part in PARTS:
-        if part == POPULATION:
-            continue
         name = amlb_name(task, part)
         # a task without made rows has no such parts
         if name not in suite.amlb_tasks:
@@ -239,10 +232,6 @@ def read_task(suite: SuiteFiles, task: str) -> TaskRows:
             _, parts = folds[fold]
             features, target = coding.decode(coding.read_csv(test_file))
             parts[part] = Rows(features, target, suite.provenance(name, index))
-    for fold, (_, parts) in folds.items():
-        population = read_population(suite, task, fold)
-        if population is not None:
-            parts[POPULATION] = population
     hard = {}
     for fold in folds:
         pair = read_hard(suite, task, fold)

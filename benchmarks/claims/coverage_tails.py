@@ -4,7 +4,7 @@ Each population is known: samples of n rows are drawn from it, and every interva
 the population's mean. Simulated ones are regressions with noise of a t distribution with 3 degrees,
 with 1 % of the rows contaminated, and with a linear F that extrapolates where 1 % of the rows lie
 six times as far out. With ``--data`` (a folder of the files that
-``benchmarks/studies/composition.yaml`` names) a linear F, its re-fits and the candidates are fitted
+``coverage_tails.yaml`` names) a linear F, its re-fits and the candidates are fitted
 on 3,000 rows, and up to 12,000 others are the population.
 
 Told, for each population and n: coverage of 95 % intervals without and with the cap, over all
@@ -41,7 +41,7 @@ from benchmarks.studies.page import summarize_means
 SIZES = (300, 1000)
 SIMULATED, TRAIN, MOST = 40_000, 3_000, 12_000
 SIMULATIONS = ("t3", "contaminated", "extrapolates")
-PROTOCOL = Path(__file__).parents[2] / "benchmarks/studies/composition.yaml"
+PROTOCOL = Path(__file__).with_suffix(".yaml")
 TABLES = tuple(read_protocol(PROTOCOL).tables)
 
 

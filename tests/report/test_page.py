@@ -286,27 +286,20 @@ def test_counts_are_said_where_rows_are_counted(reports):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "composition", "is_shown", "said"),
+    ("verdict", "composition", "said"),
     [
-        ("describe", ("weighted",), False, "Decide on full: no other part is shown"),
-        (
-            "describe",
-            ("weighted", "population"),
-            True,
-            "Decide on full; evaluation is shown to order models as well; bad, ga, synth",
-        ),
-        ("rank", ("weighted", "synthetic"), False, "full; synthetic, evaluation are"),
-        ("describe", ("bad", "synthetic"), False, "bad, ga, synthetic, evaluation, wh"),
+        ("describe", ("weighted",), "Decide on full: no other part is shown"),
+        ("rank", ("weighted", "synthetic"), "full; synthetic, evaluation are"),
+        ("describe", ("bad", "synthetic"), "bad, ga, synthetic, evaluation, wh"),
     ],
 )
-def test_where_models_may_be_ranked(verdict, composition, is_shown, said):
+def test_where_models_may_be_ranked(verdict, composition, said):
     """The whole folds decide; other parts where they are shown to order models as well."""
     task = sample_report(1).tasks[0]
     task = replace(
         task,
         certificate=replace(task.certificate, verdict=verdict),
         composition=composition,
-        main_is_shown=is_shown,
     )
     assert said in ranking_sentence(task)
 

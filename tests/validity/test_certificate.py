@@ -23,7 +23,7 @@ from amlb_ext.validity.certify import (
     certify_task,
     read_null,
 )
-from amlb_ext.validity.task_measures import measure_copies, measure_files
+from amlb_ext.validity.task_measures import measure_copies
 from amlb_ext.validity.task_rows import REFITS
 
 # light trees still see the planted corner that a line does not
@@ -91,25 +91,7 @@ def test_a_linear_candidate_is_f_itself(clean):
     assert len(clean.null["region"]["twins"]) == REFITS
 
 
-def test_the_main_task_says_how_well_it_orders(rows):
-    taus = [{"chosen": 0.8, "whole": 0.6, "bad": 0.5}, {}]
-    summaries = tuple(
-        {**rows.summaries[0], "composition": {"tau": tau}} for tau in taus
-    )
-    certificate = certify_rows(
-        replace(rows, summaries=summaries), candidates=("ridge",)
-    )
-    whole = {"parts": ["weighted"], "region_share": 0.0, "tau": taus[0]}
-    of_none = replace(rows, summaries=({**rows.summaries[0], "composition": whole},))
-    assert "main task's order" not in [
-        measure.name for measure in measure_files(of_none)
-    ]
-    measure = certificate["main task's order"]
-    assert (measure.value, measure.passed) == (0.8, None)
-    assert "the whole fold reaches 0.60, the bad rows 0.50" in measure.text
-
-
-def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
+def test_losses_are_weighted_by_reducible_hardness_too(rows, clean):
     for name, means in clean.candidates.items():
         assert means["reducible"] is not None, name
     assert len(clean.null["reducible"]["twins"]) == REFITS
@@ -119,23 +101,11 @@ def test_the_second_weight_is_reported_and_decides_nothing(rows, clean):
         for w in ("full", "reducible")
     }
     assert gain["reducible"] < gain["full"] < 0
-    size, ahead = clean["effective size, v"], clean["candidates ahead of F"]
-    assert 1 < size.value < 1500
-    assert size.threshold is size.passed is ahead.threshold is ahead.passed is None
-    assert size.sense == ahead.sense == ""
-    assert all(
-        words in ahead.text
-        for words in ("on all rows", "weighted by w", "weighted by v")
-    )
-
-    others = [m for m in clean.measures if m.name not in (size.name, ahead.name)]
-    assert decide_verdict(others, ROW)[0] == clean.verdict
 
     def nothing(part):
         return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
 
     without = certify_rows(tampered(rows, "full", nothing), candidates=("ridge",))
-    assert without["effective size, v"].value is None
     assert "reducible" not in without.null
 
 

@@ -34,7 +34,7 @@ def claims_table(n=900):
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     folder = tmp_path_factory.mktemp("point_mass")
-    suite = make_suite(folder, claims_table(), split={"folds": 1}, composition=["auto"])
+    suite = make_suite(folder, claims_table(), split={"folds": 1})
     return read_task(SuiteFiles.load(suite), "planted")
 
 
@@ -61,7 +61,7 @@ def test_made_rows_stay_within_the_targets_range(rows):
     train, _ = rows.folds[0]
     seen = np.concatenate([train.target, parts["full"].target]).astype(float)
     made = 0
-    for part in ("ga", "synthetic", "population"):
+    for part in ("ga", "synthetic"):
         if part in parts and len(parts[part]):
             target = parts[part].target.astype(float)
             assert target.min() >= 0

@@ -1,6 +1,5 @@
 """Made rows are held to every labelled row, by candidates that have not seen it."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 from planted_suites import FEW, certify_rows, make_suite, region_table, tampered
 
-from amlb_ext.core.files import sha256_file
 from amlb_ext.core.unit import ROW
 from amlb_ext.suite import Rows, SuiteFiles
 from amlb_ext.validity import read_task
@@ -232,27 +230,6 @@ def test_made_rows_must_order_where_f_fails_and_over_all_rows():
     )
     alike = order_of(planted(500, 4), planted(3400, 5), weights=weights, as_many=300)
     assert alike.passed
-
-
-def test_population_rows_of_the_main_file_are_a_part_of_their_own(suite, tmp_path):
-    copy = tmp_path / "suite"
-    shutil.copytree(suite, copy)
-    files = SuiteFiles.load(copy)
-    path = files.layout.provenance("planted", 0)
-    about = pd.read_parquet(path)
-    is_synthetic = about["origin"] == "synthetic"
-    about.loc[is_synthetic, "origin"] = "population"
-    about.to_parquet(path)
-    files.manifest.files[files.layout.relative(path)] = sha256_file(path)
-    rows = read_task(files, "planted")
-    _, parts = rows.folds[0]
-    assert len(parts["population"]) == is_synthetic.sum() > 0
-    assert rows.count_copies().made > sum(len(parts[p]) for p in ("ga", "synthetic"))
-    found = certify_rows(rows, candidates=FEW)
-    assert "900 real rows" in found["population: order"].text
-    assert found["population: label support"].value is not None
-    assert "weighted real rows" in found["population: label agreement"].text
-    assert found.rows["population"] == is_synthetic.sum()
 
 
 def test_losses_that_a_suite_holds_are_taken():

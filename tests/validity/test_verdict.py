@@ -48,8 +48,6 @@ SOUND = (
     at_least("effective size", 99.0, 50.0),
 )
 GA, SYNTHETIC = order("ga", 0.07, -0.02), order("synthetic", 0.05, -0.04)
-POPULATION = order("population", 0.1, 0.0)
-POPULATION_LABELS = at_least("population: label support", 0.1, -0.1)
 WRONG_QUESTION = at_least("target check", 0.1)
 REACH = "that of ga rows is 0.07 (lower limit -0.02, required -0.05)"
 
@@ -106,14 +104,6 @@ def missing(name):
             sound(WRONG_QUESTION, order("ga", -0.4, -0.6)),
             "describe",
             "Rows chosen by F's errors ask another * bad, ga and synthetic rows.",
-        ),
-        # rows made for the region do not stand for those that F's errors chose
-        (sound(WRONG_QUESTION, POPULATION, POPULATION_LABELS), "rank", "on population"),
-        (sound(WRONG_QUESTION, POPULATION), "describe", "'population: label support'"),
-        (
-            sound(WRONG_QUESTION, POPULATION, POPULATION_LABELS, GA),
-            "describe",
-            "another",
         ),
         # a saving counts where little of it is shown
         (sound(saving("nothing to mend", 0.031), GA), "describe", "more than 3.1 % of"),

@@ -155,7 +155,6 @@ def confirm_rows(
     proposals: Sequence[MadeRows],
     *,
     share: float,
-    holds_to_rule: bool = True,
 ) -> list[MadeRows]:
     """Ask F about rows that a surrogate proposed, and drop those on which it does well.
 
@@ -167,8 +166,6 @@ def confirm_rows(
         All of them are asked about in one call.
     share : float
         Of the rows that F may still be asked about. Rows beyond it are dropped, evenly.
-    holds_to_rule : bool
-        As in :class:`~amlb_ext.hardening.made_rows.screening.MadeRowsCollector`.
     """
     ledger = models.ledger
     n_proposed = sum(len(made.rows) for made in proposals)
@@ -195,11 +192,10 @@ def confirm_rows(
                 reducible=models.reducible_hardness(judged.y, f, t),
             )
         is_kept = np.ones(len(judged), dtype=bool)
-        if holds_to_rule:
-            ledger.proposed += len(judged)
-            ledger.confirmed += int(judged.is_bad.sum())
-            if models.config.search.operators.reapply:
-                is_kept = judged.is_bad
+        ledger.proposed += len(judged)
+        ledger.confirmed += int(judged.is_bad.sum())
+        if models.config.search.operators.reapply:
+            is_kept = judged.is_bad
         dropped = made.dropped + Counter(good=int((~is_kept).sum()))
         kept = np.flatnonzero(is_kept)
         # a surplus that F confirmed after all is not needed

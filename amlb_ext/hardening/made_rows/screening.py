@@ -75,8 +75,6 @@ class MadeSide:
         As in :class:`FoldModels`.
     notes : tuple of Note
         Remarks for the manifest, in the order of the stages.
-    population : MadeRows or None
-        Rows that stand for all rows of the side; None where none were asked for.
     """
 
     augmented: MadeRows
@@ -84,17 +82,15 @@ class MadeSide:
     bad: int
     least_support: float | None
     notes: tuple[Note, ...]
-    population: MadeRows | None = None
 
     @property
     def made(self) -> list[JudgedRows]:
         """The rows that were made, by kind."""
-        kinds = [self.augmented, self.synthetic, self.population]
-        return [kind.rows for kind in kinds if kind is not None]
+        return [self.augmented.rows, self.synthetic.rows]
 
     def counts(self) -> dict[str, Any]:
         """Return the side's counts for the manifest."""
-        counts: dict[str, Any] = {
+        return {
             "bad": self.bad,
             "augmented_asked": self.augmented.asked,
             "augmented": len(self.augmented.rows),
@@ -106,11 +102,6 @@ class MadeSide:
             },
             "least_support": self.least_support,
         }
-        if self.population is not None:
-            counts["population_asked"] = self.population.asked
-            counts["population"] = len(self.population.rows)
-            counts["dropped"]["population"] = _by_reason(self.population.dropped)
-        return counts
 
 
 def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
@@ -171,8 +162,6 @@ class MadeRowsCollector:
         The real rows of the side.
     taken : TakenRows
         Rows that no made row may repeat.
-    holds_to_rule : bool
-        Whether a row must be bad under K; not so for rows that stand for any row.
 
     Attributes
     ----------
@@ -185,13 +174,10 @@ class MadeRowsCollector:
         models: FoldModels,
         real: JudgedRows,
         taken: TakenRows,
-        *,
-        holds_to_rule: bool = True,
     ) -> None:
         self.models = models
         self.real = real
         self.taken = taken
-        self.holds_to_rule = holds_to_rule
         self.dropped: Counter[str] = Counter()
         # a block of no rows: where none are kept, the columns still have their types
         self._blocks = [no_made_rows(models, real)]
@@ -229,8 +215,7 @@ class MadeRowsCollector:
         if models.relations is not None:
             checks["relation"] = ~made.is_feasible
         checks["real_row"] = repeats_real
-        reapplies = self.holds_to_rule and models.config.search.operators.reapply
-        if reapplies and models.can_search:
+        if models.config.search.operators.reapply and models.can_search:
             checks["good"] = ~made.is_bad
         checks["label"] = ~passes_oracle
         checks["made_row"] = repeats_made

@@ -1,33 +1,25 @@
-"""Methods of a study: real labelled rows, made ones, and the main task as ``generate`` composes it.
+"""Methods of a study: real labelled rows, and made ones.
 
 Those that make rows use the product's own search and synthesizers, by setting: each unites the
-bad rows of S with rows made from them, and clusters by the bad row. The mixture of the main task is
-chosen on the training rows.
+bad rows of S with rows made from them, and clusters by the bad row.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 
 from amlb_ext.core.config import PRESETS, build_config, merge_layers
-from amlb_ext.core.rng import derive_seed
-from amlb_ext.core.row_losses import row_loss
-from amlb_ext.hardening.baseline.estimator import EstimatorBaseline
 from amlb_ext.hardening.fold import make_side
 from amlb_ext.hardening.hardness import raw_hardness
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_real_rows
-from amlb_ext.hardening.made_rows.population_teacher import make_region_rows
-from amlb_ext.hardening.made_rows.screening import MadeSide, TakenRows
-from amlb_ext.hardening.weights import Composition
+from amlb_ext.hardening.made_rows.screening import MadeSide
 from amlb_ext.stats.prediction_powered import prediction_powered_mean
 from amlb_ext.validity.calibration import calibrate
-from amlb_ext.validity.candidates import candidate_zoo
-from amlb_ext.validity.composition import MixtureTrial, try_mixtures
-from amlb_ext.validity.held_out_parts import HeldOutCandidates, HeldOutPart, fit_zoos
+from amlb_ext.validity.held_out_parts import HeldOutCandidates
 from benchmarks.studies.fidelity.draw import Draw, Points, once
 from benchmarks.studies.fidelity.sample import (
     METHODS,
@@ -281,193 +273,3 @@ _add_made(
     part="synthetic",
     is_calibrated=True,
 )
-
-
-def try_for_sample(s: Sample) -> MixtureTrial:
-    """Return what the draw's training rows say of each mixture for a fold of S's size."""
-    draw = s.draw
-    key = f"mixtures {len(s.y)}"
-    fold = ([draw.task], 0, draw.config, draw.cross, held_out_of(draw))
-    # kept by the draw, not by the sample: it reads the training rows alone
-    return once(draw.shared, key, lambda: try_mixtures(*fold, n_test=len(s.y)))
-
-
-def choose_for_sample(s: Sample) -> Composition:
-    """Return the mixture that ``generate`` takes: the whole fold, unless one is shown better."""
-    trial = try_for_sample(s)
-    return trial.compositions[trial.better_than_whole()]
-
-
-def choose_not_beaten(s: Sample) -> Composition:
-    """Return the mixture by the rule that ``generate`` followed up to commit de905088.
-
-    It took the first, in an order of preference that began with half weights, than which none was
-    better by two standard errors over mock folds, which were taken for independent.
-    """
-    trial = try_for_sample(s)
-
-    def preference(column: int) -> tuple[bool, float, int]:
-        composition = trial.compositions[column]
-        shares = (0.5, 1.0, 0.0)
-        is_bad = composition.parts == ("bad",)
-        rank = shares.index(composition.region_share)
-        return is_bad, composition.made_share, rank
-
-    order = sorted(range(len(trial.compositions)), key=preference)
-    taus = trial.region[:, order]
-    best = int(taus.mean(axis=0).argmax())
-    for column, mixture in enumerate(order):
-        lead = taus[:, best] - taus[:, column]
-        if lead.mean() <= 2.0 * lead.std(ddof=1) / np.sqrt(len(lead)):
-            return trial.compositions[mixture]
-    return trial.compositions[order[best]]
-
-
-def compose(s: Sample, composition: Composition) -> Answer | None:
-    """Return what the main test file says: every row of it counts alike."""
-    if composition.parts == ("bad",):
-        return average_rows(s.delta[s.bad])
-    n_made = 0
-    made_delta = np.zeros((0, s.delta.shape[1]))
-    parents = np.zeros(0, dtype=int)
-    if composition.made_share:
-        made = _population_rows(s, composition)
-        n_made = len(made)
-        if n_made:
-            made_delta = s.draw.score_rows(made.Z).delta(made.y[:, 0])
-            parents = made.parent
-    rng = s.stage_stream("composed weighted")
-    picked = composition.pick_real_rows(s.points.w, n_made, rng)
-    delta = np.vstack([s.delta[picked], made_delta])
-    # a row that is repeated, or moved, is no observation of its own
-    clusters = np.concatenate([picked, parents])
-    return average_rows(delta, None, clusters)
-
-
-def _population_rows(s: Sample, composition: Composition) -> JudgedRows:
-    """Return the made rows of a mixture; those of one region share are made once."""
-    draw = s.draw
-
-    def make() -> JudgedRows:
-        models = dataclasses.replace(draw.prepared.models, config=draw.config)
-        real = judge_sample(s, models)
-        fitted_on = models.encoder.inverse(models.Z)
-        region = draw.prepared.region
-        return make_region_rows(
-            models,
-            real,
-            importance=lambda Z: composition.importance(region.weights(Z)),
-            wanted=composition.population_wanted(len(s.y)),
-            taken=TakenRows((fitted_on, real.features)),
-            seed=derive_seed(draw.seed, draw.table, "study", s.key, "population"),
-        ).rows
-
-    return once(s.shared, ("population rows", composition.region_share), make)
-
-
-@method
-def composed(s: Sample) -> Answer | None:
-    """The main task of generate: a mixture that is shown, on the training rows, to order
-    candidates better than the whole fold; else the whole fold.
-    """
-    return compose(s, choose_for_sample(s))
-
-
-@method
-def not_beaten(s: Sample) -> Answer | None:
-    """The first mixture that is not clearly beaten on the training rows, half weights before
-    others: the main task of generate up to commit de905088.
-    """
-    return compose(s, choose_not_beaten(s))
-
-
-@method
-def repeated(s: Sample) -> Answer | None:
-    """All of S, each row repeated by half its region weight."""
-    once_or_more = Composition(parts=("weighted",), region_share=0.5, made_share=0.0)
-    return compose(s, once_or_more)
-
-
-@method
-def repeated_and_made(s: Sample) -> Answer | None:
-    """The same, and as many rows moved from S with the teacher's labels."""
-    both = Composition(
-        parts=("weighted", "population"), region_share=0.5, made_share=0.5
-    )
-    return compose(s, both)
-
-
-# Rows that F was trained on, judged by models that were fitted without them.
-
-
-def _training_gaps(s: Sample) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the candidates' gaps to F on all training rows, out of fold, and which are bad.
-
-    None where a candidate could not be fitted without some part. The twin of F, which is no
-    candidate, is not fitted again: its column is 0.
-    """
-    draw = s.draw
-
-    def judge() -> tuple[np.ndarray, np.ndarray] | None:
-        parts = held_out_of(draw).parts
-        *names, _ = draw.models
-        # the pool ranks those of the zoo; a certificate's boosting has as many rounds as F
-        zoo = candidate_zoo(draw.task.kind, n_classes=len(draw.task.labels))
-        boosting = {name: spec for name, spec in zoo.items() if "boosting" in name}
-        zoos = fit_zoos(draw.task, boosting, 0, parts)
-        zoos = [{**part.zoos[0], **own} for part, own in zip(parts, zoos, strict=True)]
-        if not set(names) <= set(zoos[0]):
-            return None
-        gaps = [
-            _part_gaps(part, [models[name] for name in names])
-            for part, models in zip(parts, zoos, strict=True)
-        ]
-        is_bad = [part.rows.is_bad for part in parts]
-        return np.vstack(gaps), np.concatenate(is_bad)
-
-    return once(draw.shared, "training gaps", judge)
-
-
-def _part_gaps(part: HeldOutPart, models: Sequence[EstimatorBaseline]) -> np.ndarray:
-    y = part.rows.y[:, 0]
-    loss_of_f = row_loss(y, part.rows.f[:, 0])
-    gaps = [row_loss(y, model.predict(part.rows.Z)) - loss_of_f for model in models]
-    return np.column_stack([*gaps, np.zeros(len(y))])
-
-
-def _average_trained(
-    s: Sample, beside: np.ndarray | None = None, failures: bool = True
-) -> Answer | None:
-    """Return the answer of training rows, failures or all of them, beside deltas of S."""
-    found = _training_gaps(s)
-    if found is None:
-        return None
-    gaps, is_bad = found
-    delta = gaps[is_bad] if failures else gaps
-    return average_rows(delta if beside is None else np.vstack([beside, delta]))
-
-
-@method
-def trained_failures(s: Sample) -> Answer | None:
-    """F's out-of-fold failures among the training rows, with their own labels, for candidates
-    fitted out of fold.
-    """
-    return _average_trained(s)
-
-
-@method
-def trained_failures_and_bad(s: Sample) -> Answer | None:
-    """The same beside the few bad rows of S."""
-    return _average_trained(s, s.delta[s.bad])
-
-
-@method
-def trained_failures_and_whole(s: Sample) -> Answer | None:
-    """The same beside all of S."""
-    return _average_trained(s, s.delta)
-
-
-@method
-def trained(s: Sample) -> Answer | None:
-    """All training rows, for F and candidates fitted out of fold."""
-    return _average_trained(s, failures=False)

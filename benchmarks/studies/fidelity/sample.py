@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from amlb_ext.core.rng import random_stream
-from amlb_ext.core.row_losses import outcome_losses
-from amlb_ext.stats.ranking import expected_contrast, kendall_tau
+from amlb_ext.stats.ranking import kendall_tau
 from amlb_ext.stats.weighted_mean import MeanEstimate, weighted_mean_interval
 from benchmarks.studies.fidelity.draw import Draw, Points
 
@@ -212,6 +211,66 @@ def method(function: Function) -> Function:
     text = (inspect.getdoc(function) or "").replace("\n", " ").rstrip(".")
     METHODS[function.__name__] = Method(function, text)
     return function
+
+
+def outcome_losses(f: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return ``(n, q)`` losses of predictions for each of q possible targets.
+
+    Squared error for a number, the Brier score ``sum_c (f_c - 1[y = c])^2`` for a class.
+
+    Examples
+    --------
+    >>> outcome_losses(np.array([[0.25, 0.75]]), np.array([[0, 1]])).tolist()
+    [[1.125, 0.125]]
+    """
+    if f.ndim == 1:
+        return (f[:, None] - y) ** 2
+    # expanded: the sum of all f_c^2 is the same for every outcome
+    outcome_chance = np.take_along_axis(f, y.astype(int), axis=1)
+    sum_of_squares = (f**2).sum(axis=1)[:, None]
+    return sum_of_squares - 2 * outcome_chance + 1
+
+
+def expected_contrast(
+    loss_g: np.ndarray,
+    loss_f: np.ndarray,
+    probabilities: np.ndarray,
+    bad: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return a teacher's ``E[b d | x]`` and ``E[b | x]`` over its outcomes y_1..y_m.
+
+    .. math:: \tau_i = \sum_j p_{ij} b_{ij} (l_G(x_i, y_j) - l_F(x_i, y_j)), \quad
+              \beta_i = \sum_j p_{ij} b_{ij}
+
+    Parameters
+    ----------
+    loss_g, loss_f : ndarray of shape (N, m)
+        Loss if the outcome were ``y_j``.
+    probabilities : ndarray of shape (N, m)
+        The teacher's probability of each outcome; rows sum to 1.
+    bad : ndarray of shape (N, m), bool, optional
+        Whether F would be bad; every outcome counts when omitted.
+
+    Returns
+    -------
+    contrast : ndarray of shape (N,)
+    mass : ndarray of shape (N,)
+        All ones without ``bad``.
+
+    Examples
+    --------
+    >>> both = expected_contrast(np.array([[0.2, 0.8]]), np.array([[0.0, 1.0]]),
+    ...                          np.array([[0.5, 0.5]]), np.array([[False, True]]))
+    >>> [round(float(a[0]), 3) for a in both]  # .5 (.8 - 1), .5
+    [-0.1, 0.5]
+    """
+    mass = np.asarray(probabilities, dtype=float)
+    if bad is not None:
+        # P(y_j and bad | x): outcomes at which F would not be bad do not count
+        mass = mass * np.asarray(bad, dtype=float)
+    gap = np.asarray(loss_g, dtype=float) - np.asarray(loss_f, dtype=float)
+    contrast = (mass * gap).sum(axis=1)
+    return contrast, mass.sum(axis=1)
 
 
 def expected_contrasts(

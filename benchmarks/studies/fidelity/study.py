@@ -38,11 +38,7 @@ TITLES = {
     "fidelity": "Which way of building a benchmark ranks models as a large pool does",
     "band": "The same, where bad rows are the least confident ones",
     "augmentation": "Augmented rows by how far the search may push them",
-    "composition": "A main task of mixtures not clearly beaten against others, bad rows by error",
-    "main_task": "The main task of generate, before and after, against the whole fold",
-    "composition_band": "The same, where bad rows are the least confident ones",
     "feasible": "Augmented rows that keep the relations between columns",
-    "trained_failures": "Failures among the training rows, out of fold, as a test part",
     "few_rows_swarm": "Few labelled rows: a swarm of generators searched for fidelity",
 }
 
