@@ -55,7 +55,7 @@ from amlb_ext.pipeline.request import (
     result_settings,
     suite_request,
 )
-from amlb_ext.pipeline.summary import settled_notes
+from amlb_ext.pipeline.summary import kappa_note
 from amlb_ext.pipeline.twin import find_original, twin_notes
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.reading import (
@@ -158,7 +158,7 @@ def generate_suite(request: Request) -> GenerationReport:
         report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
         report.notes += shared_notes(tasks, request.config)
         for task in tasks:
-            for note in settled_notes(hardened.summaries(task.name)):
+            if note := kappa_note(hardened.summaries(task.name)):
                 report.notes.append(f"{task.name}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         # certificates read the suite's own files: the tables need not stay beside them

@@ -88,7 +88,7 @@ def _next_step_lines(report: GenerationReport) -> list[str]:
     out = shlex.quote(report.out)
     # The hard rows, and beside them the untouched test folds that a verdict rests on.
     twin = f" -b {report.twin}+{report.benchmark}" if report.twin else ""
-    return [
+    lines = [
         "",
         f"suite: {report.out}",
         f"  check it:  hardsynth verify {out}",
@@ -96,6 +96,10 @@ def _next_step_lines(report: GenerationReport) -> list[str]:
         f"  judge it:  hardsynth {'show' if report.verdicts else 'certify'} {out}",
         f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
     ]
+    if not report.twin:
+        everything = f"hardsynth run FRAMEWORK -u {out} -b {report.benchmark}_all"
+        lines.append(f"  hard rows: {everything}")
+    return lines
 
 
 def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -153,23 +157,8 @@ folds; rmse in the target's own unit, lower is better"]
     return lines
 
 
-# What was settled on the training rows, in one sentence each.
-
-
 #: A fold's record, as the manifest keeps it.
 Summary = Mapping[str, Any]
-
-
-def settled_notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return what is to be said of the main task and of kappa."""
-    notes = []
-    if not any(summary.get("composition") for summary in summaries):
-        notes.append(
-            "hard rows, to stress models and to train on, are in the definition that ends in _all"
-        )
-    if kappa := kappa_note(summaries):
-        notes.append(kappa)
-    return notes
 
 
 def kappa_note(summaries: Sequence[Summary]) -> str:

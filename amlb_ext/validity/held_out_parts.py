@@ -95,7 +95,6 @@ class HeldOutPart:
     failures: np.ndarray
     zoos: tuple[Mapping[str, EstimatorBaseline], ...] = ()
     judges: tuple[list[str], ...] = ()
-    _own: dict[int, ScoredUnits] = field(default_factory=dict, init=False, repr=False)
     _augmented: dict[float, JudgedRows] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -144,28 +143,25 @@ class HeldOutPart:
         taken = TakenRows((learnt, self.rows.features))
         return make_side(models, self.rows, _SIDE, taken).augmented
 
-    def predict_candidates(
-        self, rows: JudgedRows, target: int
-    ) -> dict[str, np.ndarray]:
-        """Return what each candidate and judge predicts of some rows."""
-        zoo = self.zoos[target]
-        return {name: model.predict(rows.Z) for name, model in zoo.items()}
-
     def ask_candidates(self, rows: JudgedRows, target: int) -> ScoredUnits:
         """Ask candidates and judges about rows of this part, or about rows made from them."""
-        return self.weigh_predictions(
-            self.predict_candidates(rows, target), rows, target
-        )
+        return self._ask(rows, target, self.names(target))
 
-    def weigh_predictions(
-        self, predicted: Mapping[str, np.ndarray], rows: JudgedRows, target: int
+    def ask_judges(self, target: int) -> ScoredUnits:
+        """Ask the judges alone about all rows of the part."""
+        return self._ask(self.rows, target, [])
+
+    def _ask(
+        self, rows: JudgedRows, target: int, candidates: Sequence[str]
     ) -> ScoredUnits:
-        """Return what predictions of the candidates say of the rows that they are of."""
-        y = rows.y[:, target]
+        zoo = self.zoos[target]
         # those that could be fitted; calibrate gives up where there are none
-        judges = [name for name in self.judges[target] if name in predicted]
+        judges = [name for name in self.judges[target] if name in zoo]
+        asked = dict.fromkeys([*candidates, *judges])
+        predicted = {name: zoo[name].predict(rows.Z) for name in asked}
+        y = rows.y[:, target]
         losses = Losses(
-            candidates=losses_of_candidates(self.names(target), predicted, y),
+            candidates=losses_of_candidates(candidates, predicted, y),
             baseline=row_losses.row_loss(y, rows.f[:, target]),
             # rows made from one real row are not independent: they are one cluster
             clusters=self.rows.row[rows.parent],
@@ -176,23 +172,6 @@ class HeldOutPart:
     def names(self, target: int) -> list[str]:
         """Return the names of the candidates."""
         return [name for name in self.zoos[target] if not name.startswith(JUDGE_ONLY)]
-
-    def own_opinion(
-        self, target: int, predicted: Mapping[str, np.ndarray] | None = None
-    ) -> ScoredUnits:
-        """Return the opinion on all rows of the part, which nobody is asked about twice.
-
-        Parameters
-        ----------
-        target : int
-        predicted : mapping, optional
-            What :meth:`predict_candidates` returned for them.
-        """
-        if target not in self._own:
-            if predicted is None:
-                predicted = self.predict_candidates(self.rows, target)
-            self._own[target] = self.weigh_predictions(predicted, self.rows, target)
-        return self._own[target]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,12 +196,13 @@ class RealOpinion:
 
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
-        """Collect opinions on all rows; of the many rows that are no failures T is enough."""
-        pooled = ScoredUnits.join([part.own_opinion(target) for part in parts])
+        """Collect opinions on all rows; of those that are no failures the judges' is enough."""
+        pooled = ScoredUnits.join([part.ask_judges(target) for part in parts])
         judge = LabelJudge.settle(pooled, parts[0].fitted.n_classes)
         failures = []
         for part in parts_with_failures(parts):
-            failures.append(part.own_opinion(target).take(part.rows.is_bad))
+            failing = part.rows.take(np.flatnonzero(part.rows.is_bad))
+            failures.append(part.ask_candidates(failing, target))
         agrees = judge(pooled).agrees
         return cls(target=target, failures=failures, judge=judge, agrees=agrees)
 
@@ -332,8 +312,6 @@ def _lighter_config(config: GenerateConfig, *, parts: int) -> GenerateConfig:
 class HeldOutCandidates:
     """The parts of a fold's training rows with their candidates, fitted when they are needed.
 
-    Kappa and the composition of the main test file are settled on the same fits.
-
     Parameters
     ----------
     tasks : sequence of Task
@@ -382,7 +360,9 @@ class HeldOutCandidates:
             return None
         if max(len(part.learnt) for part in parts) > QUICK_ROWS:
             return None
-        losses = [part.own_opinion(target).losses.candidates for part in parts]
+        losses = [
+            part.ask_candidates(part.rows, target).losses.candidates for part in parts
+        ]
         names = [f"{LOSS}_{name}" for name in parts[0].names(target)]
         frame = pd.DataFrame(np.concatenate(losses), np.concatenate(held), names)
         return frame.sort_index()
