@@ -64,13 +64,14 @@ class FailureReport:
         n_bad = int(self.rows["is_bad"].sum())
         lines = [f"F {self.verb} on {n_bad} of {len(self.rows)} rows ({self.rule})"]
         if self.problem:
-            lines.append(f"  {self.problem}")
+            # what tells no rows apart calls none bad, which is no praise of F
+            lines = [self.problem, *([] if not n_bad else lines)]
         for row in self.slices.to_dict("records"):
             lines.append(
                 f"  where {row['slice']}: on {format_percent(row['share'])} of {row['rows']} rows, "
                 f"{row['lift']:.1f} times as often"
             )
-        if not len(self.slices):
+        if not (len(self.slices) or self.problem):
             lines.append(
                 f"  no slice was found in which F {self.verb} more often than elsewhere"
             )

@@ -41,7 +41,7 @@ from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.files import read_model
-from amlb_ext.models.predictions import join_by_shared_columns, with_truth
+from amlb_ext.models.predictions import join_by_shared_columns
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.reading import (
@@ -227,6 +227,8 @@ class LabelledTable:
         Columns that the user leaves out.
     declared : tuple of str
         Classes in the order in which the source lists them; empty where it lists none.
+    index : Index of shape (n,)
+        Labels of the rows, as the file has them.
     reading : Reading
     notes : tuple of str
     """
@@ -236,6 +238,7 @@ class LabelledTable:
     target: pd.Series
     left_out: pd.DataFrame
     declared: tuple[str, ...]
+    index: pd.Index
     reading: Reading
     notes: tuple[str, ...]
 
@@ -286,6 +289,7 @@ def read_labelled_table(
         target=table.frame[target],
         left_out=left_out_columns,
         declared=tuple(table.categories.get(target, ())),
+        index=pd.RangeIndex(len(table.frame)) if table.index is None else table.index,
         reading=Reading("given", table.named, table.dates),
         notes=table.notes,
     )
@@ -341,8 +345,6 @@ def _join_all(
     joined, moved, placed = {}, [], []
     known = {*table.features.columns, *table.left_out.columns}
     for name, model in given.items():
-        if isinstance(model, pd.DataFrame):
-            model = with_truth(model, str(table.target.name), table.target)
         joined[name] = join_predictions(model, table, names[name])
         if joined[name] is not model:
             moved.append(names[name])
@@ -368,7 +370,7 @@ def join_predictions(model: Any, table: LabelledTable, name: str) -> Any:
     if not isinstance(model, pd.DataFrame):
         return model
     beside = pd.concat([table.features, table.left_out], axis=1)
-    return join_by_shared_columns(model, beside, name)
+    return join_by_shared_columns(model, beside, name, index=table.index)
 
 
 def describe_table(

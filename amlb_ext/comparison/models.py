@@ -13,7 +13,7 @@ from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import check_answers, unit_notes
 from amlb_ext.models.columns import Align, align_rows
-from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.models.given_table import GivenTable, plain_targets, target_values
 from amlb_ext.units.labelled import LabelledRows
 
 
@@ -28,7 +28,7 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
         The model fails, lacks a column, or answers what is no prediction; or what is made of its
         answers contradicts them.
     """
-    whole = model.answer(rows.table, rows.labels)
+    whole = model.answer(rows.table, rows.labels, rows.task.target_name)
     answers = whole.take(rows.task.row_ids)
     if rows.is_classification:
         check_answers(answers, rows.y, rows.y_given, model.name)
@@ -115,4 +115,4 @@ def read_training_rows(
         raise DataError(
             "train has no row with a target", "give the rows F was fitted on"
         )
-    return table, values.iloc[known].to_numpy()
+    return table, plain_targets(values.iloc[known])

@@ -495,8 +495,8 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 #: What parameters of predictions and of targets are called.
-_PREDICTED = re.compile(r"pred|hat|forecast|prob|score", re.I)
-_TRUE = re.compile(r"true|truth|target|actual|label|^y$", re.I)
+_PREDICTED = re.compile(r"pred|hat|forecast|prob|score|output|^f$|^p$", re.I)
+_TRUE = re.compile(r"true|truth|target|actual|label|observ|^obs$|^y$|^t$", re.I)
 
 
 def ask_own_loss(
@@ -546,7 +546,12 @@ def _check_order_of_parameters(function: Callable[..., Any]) -> None:
         names = list(inspect.signature(function).parameters)[:2]
     except (TypeError, ValueError):
         return
-    if len(names) == 2 and _PREDICTED.search(names[0]) and _TRUE.search(names[1]):
+    if len(names) < 2:
+        return
+    is_second_true = _TRUE.search(names[1]) and not _TRUE.search(names[0])
+    is_first_said = _PREDICTED.search(names[0]) and not _PREDICTED.search(names[1])
+    # the name of either tells
+    if is_second_true or is_first_said:
         raise DataError(
             f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
             "the targets first",

@@ -81,6 +81,7 @@ def make_task(
     notes: Sequence[str] = (),
     beside: Sequence[str] = (),
     reading: Reading | None = None,
+    index: pd.Index | None = None,
 ) -> Task:
     """Check a table and bring it to canonical form.
 
@@ -109,6 +110,8 @@ def make_task(
         Targets of other tasks: they are no features, and a row that lacks one is dropped too.
     reading : Reading, optional
         How the table was read, to be shown.
+    index : Index, optional
+        Labels of the rows of ``frame``, where its file has some; counted from 0 when omitted.
 
     Returns
     -------
@@ -136,6 +139,7 @@ def make_task(
         raise DataError(f"the name of the task {name!r} is not UTF-8", "rename it")
     frame, plain_notes = plain_frame(frame, what=name)
     _check_columns(frame, targets, name)
+    n_rows = len(frame)
     frame, row_ids, folds, drop_notes = _drop_rows_without_target(
         frame, targets, name=name, folds=tuple(folds)
     )
@@ -169,6 +173,7 @@ def make_task(
         columns=tuple(columns),
         labels=labels,
         row_ids=row_ids,
+        source_index=pd.RangeIndex(n_rows) if index is None else index,
         folds=folds,
         origin=origin or Origin(spec=name),
         notes=(*notes, *plain_notes, *drop_notes, *target_notes, *feature_notes),
@@ -284,6 +289,13 @@ def _make_number_target(values: pd.Series, name: str) -> tuple[pd.Series, list[s
     if not is_numeric(values):
         _check_missing_texts(values, name)
         remedy = "use --kind classification"
+        if pd.api.types.is_bool_dtype(values.dtype):
+            raise DataError(
+                f"{name}: the target {values.name!r} is True or False, but regression needs "
+                "numbers",
+                "write 1 and 0, in Python y.astype(int); or use --kind classification for a "
+                "classifier",
+            )
         if has_decimal_comma(values):
             remedy = f"are these numbers? {COMMA_REMEDY}"
         raise DataError(

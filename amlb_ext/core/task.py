@@ -130,6 +130,8 @@ class Task:
         The class labels in the source's order; empty for regression.
     row_ids : ndarray of shape (n,), int64
         Position of each row in the source's table, before rows were dropped.
+    source_index : Index of shape (N,)
+        Labels of all rows of the source's table; 0..N-1 where it has none.
     folds : tuple of Fold
         Empty when the source has none.
     origin : Origin
@@ -162,6 +164,7 @@ class Task:
     group: str = ""
     reading: Reading = field(default_factory=Reading)
     order: RowOrder | None = None
+    source_index: pd.Index = field(default_factory=lambda: pd.RangeIndex(0))
     dtypes: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

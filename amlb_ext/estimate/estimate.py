@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from amlb_ext.core.checked_call import Count, Level, Seed, checked_call
@@ -22,6 +23,7 @@ from amlb_ext.estimate.inputs import (
     read_inputs,
 )
 from amlb_ext.estimate.osyn.run import OsynChoices
+from amlb_ext.models.answers import label_text
 from amlb_ext.models.columns import Align
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.sources.table import Table
@@ -40,7 +42,7 @@ def estimate(
     synthesizer: str | None = None,
     synthetic: Path | str | None = None,
     generated: Count = 100_000,
-    class_prior: Mapping[str, float] | str | None = None,
+    class_prior: Mapping[Any, float] | pd.Series | str | None = None,
     drawn_at_random: bool = False,
     loss: Any = None,
     clip: Annotated[float, Field(gt=0, lt=0.5)] | None = None,
@@ -81,7 +83,7 @@ def estimate(
         File of generated rows with their targets, in place of a synthesizer.
     generated : int
         Number of rows to generate.
-    class_prior : mapping of str to float, or str, optional
+    class_prior : mapping of class to float, Series or str, optional
         Share of each class in the population, for rows drawn class by class, as a mapping or as
         ``yes=.12,no=.88``; ``train`` for the shares of the training rows.
     drawn_at_random : bool
@@ -128,12 +130,14 @@ def estimate(
     """
     # Contradictions in the request first, before any file is read.
     shares: Mapping[str, float] | Literal["train"] = {}
+    if isinstance(class_prior, pd.Series):
+        class_prior = class_prior.to_dict()
     if class_prior == "train":
         shares = "train"
     elif isinstance(class_prior, str):
         shares = parse_class_prior(class_prior)
     elif class_prior is not None:
-        shares = class_prior
+        shares = {label_text(label): share for label, share in class_prior.items()}
     if explore and not (synthesizer or synthetic):
         raise ConfigError(
             "--explore was given without generated rows",

@@ -292,12 +292,16 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
             is_classification=task.kind.is_classification,
         )
         model = FittedBaseline(fitted.model, fitted.name, encoder, target, task.dtypes)
-        answers = fitted.answer(raw, Labels(task.labels)).take(labelled.row_ids)
+        said = fitted.answer(raw, Labels(task.labels), task.target_name)
+        answers = said.take(labelled.row_ids)
     elif fitted is not None or is_predictions_file(request.word):
         if fitted is not None:
-            answers = fitted.answer(raw, Labels(task.labels)).take(labelled.row_ids)
+            said = fitted.answer(raw, Labels(task.labels), task.target_name)
+            answers = said.take(labelled.row_ids)
         else:
-            answers = read_predictions(Path(request.word), labelled)
+            n_rows = len(data.frame)
+            index = pd.RangeIndex(n_rows) if data.index is None else data.index
+            answers = read_predictions(Path(request.word), labelled, index)
         model = PredictionsBaseline(answers, target)
     else:
         config = BaselineConfig(model=request.model)
@@ -317,7 +321,7 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     # From the scale of the models to the target's own units, in which the loss is bounded.
     if not task.labels:
         y = _unscale(y, target)
-
+        _check_range(y, request.target_range)
     limits = None if train is None else (target.low, target.low + target.span)
     loss = choose_loss(request, task.kind, limits, task.labels)
     if answers.only_labels and loss.needs == "probabilities":
@@ -495,6 +499,19 @@ def _take_rows(task: Task, rows: np.ndarray, offset: int) -> Task:
         row_ids=task.row_ids[rows] - offset,
         folds=(),
     )
+
+
+def _check_range(y: np.ndarray, given: tuple[float, float] | None) -> None:
+    """Refuse a range of the target that does not hold the targets at hand."""
+    if given is None:
+        return
+    n_outside = int(((y < given[0]) | (y > given[1])).sum())
+    if n_outside:
+        raise DataError(
+            f"{n_outside} of {len(y)} targets lie outside the range {given[0]:g} to {given[1]:g}: "
+            f"they go from {y.min():g} to {y.max():g}",
+            "give the smallest and the largest target that there can be, --range LOW HIGH",
+        )
 
 
 def choose_loss(

@@ -211,7 +211,7 @@ class ModelAdapter:
         """Whether a clone of it can be fitted."""
         return not self.is_predictions and can_clone(self.model)
 
-    def answer(self, table: GivenTable, labels: Labels) -> Answers:
+    def answer(self, table: GivenTable, labels: Labels, target: str = "") -> Answers:
         """Return what the model answers to all rows of a table, in one call.
 
         Parameters
@@ -219,6 +219,8 @@ class ModelAdapter:
         table : GivenTable of n rows
         labels : Labels
             Empty for a regression.
+        target : str, optional
+            Its name: predictions may have a copy of it beside them.
 
         Returns
         -------
@@ -237,6 +239,7 @@ class ModelAdapter:
                 n=len(table),
                 beside=table.rows,
                 features=table.frame,
+                target=target,
                 align=self.align,
             )
         if not hasattr(self._asked, "predict"):
@@ -297,15 +300,14 @@ class ModelAdapter:
         if hasattr(said, "to_pandas"):
             # of polars and pyarrow, whose columns have names, too
             said = said.to_pandas()
-        if isinstance(said, pd.Series | pd.DataFrame) and isinstance(
-            rows, pd.DataFrame
-        ):
-            index = table.frame.index
-            if set(said.index) == set(index) and not said.index.equals(
-                pd.RangeIndex(len(said))
-            ):
-                return align_rows(said, table.frame, what=f"the answer of {self.name}")
-        return said
+        has_index = isinstance(said, pd.Series | pd.DataFrame)
+        if not (has_index and isinstance(rows, pd.DataFrame)):
+            return said
+        if set(said.index) != set(table.frame.index):
+            # labels of other rows, such as a fresh index, say nothing of these
+            return said
+        what = f"the answer of {self.name}"
+        return align_rows(said, table.frame, what=what, align=self.align)
 
     def _call(self, ask: Any, rows: Any) -> Any:
         try:

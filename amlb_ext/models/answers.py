@@ -8,6 +8,7 @@ f : (n,) predictions in the target's unit, or (n, C) probabilities in the order 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -337,7 +338,7 @@ def read_labels(values: Any, labels: Labels, n: int, name: str) -> np.ndarray:
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ModelError(
-            f"{name} predicts the class {flat[row]!s} in row {row}, but the classes are "
+            f"{name} predicts the class {str(flat[row])!r} in row {row}, but the classes are "
             f"{list_names(labels.names)}",
             "give the model that was fitted on this target; let predict return its classes and no "
             "codes of them",
@@ -377,6 +378,9 @@ def read_probabilities(
     array([[0.8, 0.2]])
     """
     if isinstance(values, list) and values and getattr(values[0], "ndim", 0) == 2:
+        if len(values) == 1:
+            # a model of several targets that was fitted on one
+            return read_probabilities(values[0], labels, n, name, classes=classes)
         raise ModelError(
             f"{name} answers {len(values)} outputs for each of {n} rows",
             "give a model of one target",
@@ -407,6 +411,21 @@ def read_probabilities(
     return f
 
 
+#: How the name of a column of probabilities may begin, before that of the class.
+_BEFORE_CLASS = re.compile(r"(?:score:|(?:p|prob|proba|probability)[ _:.(-]+)", re.I)
+
+
+def without_prefix(name: str) -> str:
+    """Return the class in the name of a column of probabilities.
+
+    Examples
+    --------
+    >>> without_prefix("proba_yes"), without_prefix("P(yes)"), without_prefix("yes")
+    ('yes', 'yes', 'yes')
+    """
+    return _BEFORE_CLASS.sub("", name, count=1).removesuffix(")")
+
+
 def classes_of_columns(p: Any, classes: list[Any] | None) -> list[Any] | None:
     """Return the classes in the order of the columns of probabilities.
 
@@ -427,11 +446,15 @@ def classes_of_columns(p: Any, classes: list[Any] | None) -> list[Any] | None:
     if not isinstance(p, pd.DataFrame):
         return classes
     headed = list(p.columns)
-    if classes is None:
-        return headed
     # a RangeIndex counts places, even where classes are numbers
-    is_headed = not isinstance(p.columns, pd.RangeIndex)
-    return headed if is_headed and set(headed) == set(classes) else classes
+    if classes is None or isinstance(p.columns, pd.RangeIndex):
+        return headed if classes is None else classes
+    known = Labels([label_text(value) for value in classes])
+    for heads in (headed, [without_prefix(str(head)) for head in headed]):
+        codes = known.codes(heads).tolist()
+        if sorted(codes) == list(range(len(classes))):
+            return [classes[code] for code in codes]
+    return classes
 
 
 def _codes_of_columns(

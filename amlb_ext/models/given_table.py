@@ -118,3 +118,16 @@ def target_values(y: Any) -> pd.Series:
             f"y has the shape {np.shape(values)}", "give one target for each row"
         )
     return pd.Series(values)
+
+
+def plain_targets(values: pd.Series) -> np.ndarray:
+    """Return targets, none of them missing, in a type of numpy's own.
+
+    Models and losses take whole numbers and truth values, and refuse objects that are such.
+
+    Examples
+    --------
+    >>> plain_targets(pd.Series([1, 0], dtype="Int64")).dtype, plain_targets(pd.Series(["a"])).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    return values.astype(object).infer_objects().to_numpy()

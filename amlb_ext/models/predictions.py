@@ -6,7 +6,6 @@ section "The predictions file".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from amlb_ext.models.answers import (
     read_labels,
     read_probabilities,
     wanted_text,
+    without_prefix,
 )
 from amlb_ext.models.checks import check_truth
 from amlb_ext.models.columns import Align, align_rows, list_names
@@ -65,12 +65,16 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
         # readers of files, which models in hand do without
         from amlb_ext.sources.read_table import read_table
 
-        return read_table(path).frame
+        table = read_table(path)
     except SourceError as error:
         raise ModelError(error.message, error.remedy) from error
+    if table.index is None:
+        return table.frame
+    # no RangeIndex: labels that the file keeps, even where they count its rows
+    return table.frame.set_axis(pd.Index(table.index.to_numpy()), axis=0)
 
 
-def read_predictions(path: Path, task: Task) -> Answers:
+def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> Answers:
     """Read predictions for every row of the source's table from a file.
 
     Parameters
@@ -78,6 +82,8 @@ def read_predictions(path: Path, task: Task) -> Answers:
     path : Path
         A file of any table that can be read.
     task : Task
+    index : Index of shape (N,), optional
+        Labels of all rows of the table; the task's own when omitted.
 
     Returns
     -------
@@ -91,18 +97,17 @@ def read_predictions(path: Path, task: Task) -> Answers:
         probabilities.
     """
     table = read_predictions_table(path)
-    # rows without a target are no rows of the task, but the file has predictions for them too
-    n_rows = int(task.row_ids.max()) + 1
-    if len(table) < n_rows:
-        raise ModelError(
-            f"{path.name} has {len(table)} rows, but the table of {task.name} has {n_rows}",
-            "give one prediction per row of the table, in its order",
-        )
-    picked = table.iloc[task.row_ids].reset_index(drop=True)
-    picked = with_truth(picked, task.target_name, task.target)
-    answers = interpret_predictions(
-        picked, Labels(task.labels), path.name, features=task.features
+    labels = Labels(task.labels)
+    given = with_truth(table, task.target_name, labels)
+    placed = join_by_shared_columns(
+        given,
+        task.features,
+        path.name,
+        labels,
+        rows=task.row_ids,
+        index=task.source_index if index is None else index,
     )
+    answers = interpret_predictions(placed, labels, path.name)
     if answers.raw.truth is not None:
         check_truth(answers.raw.truth, task.target.to_numpy(dtype=object), path.name)
     return answers
@@ -116,6 +121,7 @@ def interpret_predictions(
     n: int | None = None,
     beside: Any = None,
     features: pd.DataFrame | None = None,
+    target: str = "",
     align: Align = "auto",
 ) -> Answers:
     """Return predictions as numbers: in the target's unit, or probabilities of the labels.
@@ -136,6 +142,8 @@ def interpret_predictions(
         The rows that are predicted, whose index may tell which is which.
     features : DataFrame of n rows, optional
         The same rows, of which a column that both have may tell which is which.
+    target : str, optional
+        Name of the target: a column of that name beside predictions holds what is true.
     align : {'auto', 'index', 'position'}
         See :mod:`amlb_ext.models.columns`.
 
@@ -161,6 +169,8 @@ def interpret_predictions(
         given = align_rows(
             given, beside, what=f"the predictions of {name}", align=align
         )
+    if isinstance(given, pd.DataFrame) and target:
+        given = with_truth(given, target, labels)
     if isinstance(given, pd.DataFrame) and features is not None:
         given = join_by_shared_columns(given, features, name, labels)
     answers = _interpret(given, labels, name, len(given) if n is None else n)
@@ -225,23 +235,22 @@ def answers_of_labels(values: Any, labels: Labels, n: int, name: str) -> Answers
     )
 
 
-def with_truth(predictions: pd.DataFrame, name: str, target: pd.Series) -> pd.DataFrame:
+def with_truth(predictions: pd.DataFrame, name: str, labels: Labels) -> pd.DataFrame:
     """Return predictions whose copy of the target is called ``truth``, where others predict.
 
     Examples
     --------
     >>> predictions = pd.DataFrame({"price": [1.0, 2.0], "prediction": [1.5, 2.0]})
-    >>> with_truth(predictions, "price", pd.Series([1.0, 2.0])).columns.tolist()
+    >>> with_truth(predictions, "price", Labels(())).columns.tolist()
     ['truth', 'prediction']
     """
-    classes = Labels([label_text(value) for value in target.dropna().unique()])
     others = [str(column) for column in predictions.columns if str(column) != name]
     predict = [
         column
         for column in others
         if column in PREDICTION_COLUMNS
         or column.partition(":")[0] == SCORE_COLUMN
-        or classes.code(column) >= 0
+        or labels.code(column) >= 0
     ]
     if not predict or TRUTH_COLUMN in others or len(others) == predictions.shape[1]:
         return predictions
@@ -253,24 +262,34 @@ def join_by_shared_columns(
     table: pd.DataFrame,
     name: str,
     labels: Labels | None = None,
+    *,
+    rows: np.ndarray | None = None,
+    index: pd.Index | None = None,
 ) -> pd.DataFrame:
     """Return predictions in the order of a table that shares columns with them.
 
     Where the shared columns are alike row by row, the order is the table's. Else one of them must
-    tell the rows apart: an id. Where no name is shared, an id whose name differs in case does.
+    tell the rows apart: an id. Where no name is shared, an id whose name differs in case does. What
+    shares nothing has the table's order, unless a column or an index tells of another.
 
     Parameters
     ----------
-    predictions, table : DataFrame of n rows
+    predictions : DataFrame
+    table : DataFrame of n rows
     name : str
         Of the file of predictions, for errors.
     labels : Labels, optional
         Classes, whose columns are predictions whatever the table calls its own.
+    rows : ndarray of shape (n,), int, optional
+        Positions of the table's rows among those that are predicted; all when omitted.
+    index : Index of shape (N,), optional
+        Labels of all rows that are predicted, as their file has them.
 
     Raises
     ------
     ModelError
-        The shared columns tell of another order, and none of them is an id of the same rows.
+        The shared columns tell of another order, and none of them is an id of the same rows; a
+        column that is not shared counts the rows in another order; another number of rows.
 
     Examples
     --------
@@ -279,40 +298,103 @@ def join_by_shared_columns(
     >>> join_by_shared_columns(predictions, table, "p.csv")["prediction"].tolist()
     [0.1, 0.5]
     """
-    said = (*PREDICTION_COLUMNS, SCORE_COLUMN)
+    said = (*PREDICTION_COLUMNS, SCORE_COLUMN, TRUTH_COLUMN)
     others = [
         column
         for column in predictions.columns
         if column not in said and (labels is None or labels.code(column) < 0)
     ]
+    n_rows = len(table) if index is None else len(index)
     shared = {column: column for column in others if column in table.columns}
     shared = shared or _alike_ids(others, predictions, table)
-    if not shared:
-        return predictions
-    keys = {
-        column: (_keys(predictions[column]), _keys(table[own]))
-        for column, own in shared.items()
-    }
-    are_alike = (ours.equals(theirs) for ours, theirs in keys.values())
-    if len(predictions) == len(table) and all(are_alike):
-        return predictions
-    for column, (ours, theirs) in keys.items():
+    if len(predictions) == n_rows:
+        placed = predictions if rows is None else predictions.iloc[rows]
+        are_alike = (
+            _keys(placed[column]).equals(_keys(table[own]))
+            for column, own in shared.items()
+        )
+        if shared and all(are_alike):
+            return placed
+    for column, own in shared.items():
+        ours, theirs = _keys(predictions[column]), _keys(table[own])
         if not (ours.is_unique and theirs.is_unique):
             continue
         place = pd.Index(ours).get_indexer(pd.Index(theirs))
         if (place >= 0).all():
             return predictions.iloc[place].reset_index(drop=True)
-        missing = table[shared[column]].iloc[int(np.argmax(place < 0))]
+        missing = label_text(table[own].iloc[int(np.argmax(place < 0))])
         raise ModelError(
             f"{name} has no row whose {column} is {missing}, which the table has",
             f"give one prediction for each {column} of the table",
         )
-    raise ModelError(
-        f"{name} shares the column {next(iter(shared))!r} with the table, and its rows are in "
-        "another order",
-        "add a column that tells the rows apart to both, e.g. id, or leave out of the predictions "
-        "what the table has too",
-    )
+    if shared:
+        raise ModelError(
+            f"{name} shares the column {next(iter(shared))!r} with the table, and its rows are in "
+            "another order",
+            "add a column that tells the rows apart to both, e.g. id, or leave out of the "
+            "predictions what the table has too",
+        )
+    if len(predictions) != n_rows:
+        raise ModelError(
+            f"{name} has {len(predictions)} rows, but the table has {n_rows}",
+            "give one prediction per row of the table, in its order, or an id that both have",
+        )
+    if index is not None:
+        predictions = _in_order_of_index(predictions, index, name)
+    placed = predictions if rows is None else predictions.iloc[rows]
+    _check_other_ids(others, placed, table, name)
+    return placed
+
+
+def _in_order_of_index(
+    predictions: pd.DataFrame, index: pd.Index, name: str
+) -> pd.DataFrame:
+    """Return predictions of a file in the order of the table's labels, where both have the same."""
+    ours = predictions.index
+    # labels of other rows, such as those that a selection leaves, tell nothing
+    is_same_order = isinstance(ours, pd.RangeIndex) or ours.equals(index)
+    if is_same_order or set(ours) != set(index):
+        return predictions
+    fresh = pd.RangeIndex(len(index))
+    if not index.is_unique or fresh.equals(ours) or fresh.equals(index):
+        raise ModelError(
+            f"{name} and the table keep the same numbers of rows as their index, in different "
+            "orders, so it is not clear which rows belong together",
+            "write both files after reset_index(drop=True) if they are in one order, or give both "
+            "an id",
+        )
+    return predictions.loc[index].reset_index(drop=True)
+
+
+def _check_other_ids(
+    columns: Sequence[Any], predictions: pd.DataFrame, table: pd.DataFrame, name: str
+) -> None:
+    """Refuse a column that holds each row's number or id once, under another name or none.
+
+    Such a column tells of an order; a rank may look alike, and must be left out.
+    """
+    n = len(table)
+    counts = {
+        "the numbers of the rows": pd.Series(range(n)),
+        "the numbers of the rows from 1": pd.Series(range(1, n + 1)),
+        "the index of the rows": pd.Series(table.index),
+    }
+    for column in columns:
+        ours = _keys(predictions[column])
+        if not ours.is_unique:
+            continue
+        ids = {f"the values of {own!r}": table[own] for own in table.columns}
+        for what, values in {**counts, **ids}.items():
+            theirs = _keys(values)
+            if not theirs.is_unique or ours.equals(theirs):
+                continue
+            if set(ours) == set(theirs):
+                raise ModelError(
+                    f"the column {str(column)!r} of {name} holds {what} of the table, in another "
+                    "order",
+                    "sort the predictions into the table's order and leave that column out, or "
+                    "give both an id of one name",
+                )
 
 
 def _alike_ids(
@@ -421,10 +503,6 @@ def _pick_columns(
     )
 
 
-#: How the name of a column of probabilities may begin, before that of the class.
-_BEFORE_CLASS = re.compile(r"(?:score:|(?:p|prob|proba|probability)[ _:.(-]+)", re.I)
-
-
 def _class_in_name(column: Any, labels: Labels) -> str | None:
     """Return the class whose probability a column is said to have: ``yes``, ``proba_yes``.
 
@@ -435,7 +513,7 @@ def _class_in_name(column: Any, labels: Labels) -> str | None:
     text = str(column)
     if text == SCORE_COLUMN:
         return None
-    label = _BEFORE_CLASS.sub("", text, count=1).removesuffix(")")
+    label = without_prefix(text)
     if text.startswith(f"{SCORE_COLUMN}:"):
         return label
     return label if labels.code(label) >= 0 else ""

@@ -355,15 +355,12 @@ class _GivenFold:
         return pd.DataFrame({"predictions": texts.to_numpy()})
 
     def _label_texts(self, values: pd.Series) -> pd.Series:
-        """Return values as text, as the test file has them: ``1`` where a label was read as 1.0."""
-        texts = values.astype(str)
-        labels = set(self.coding.written_labels)
-
-        def label_text(text: str) -> str:
-            whole = text.removesuffix(".0")
-            return whole if text not in labels and whole in labels else text
-
-        return texts.map(label_text)
+        """Return values as text, as the test file has them: ``1`` for 1.0 and for True."""
+        labels = Labels(self.coding.written_labels)
+        codes = labels.codes(values)
+        # the last is for what is no label, and stays as it is
+        written = np.array([*labels.names, ""], dtype=object)[codes]
+        return values.astype(str).where(codes < 0, pd.Series(written, values.index))
 
     def _interpret(self, given: Any, labels: Sequence[str]) -> np.ndarray:
         """Return what :func:`interpret_predictions` reads, naming the first bad row."""

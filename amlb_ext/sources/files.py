@@ -152,4 +152,5 @@ def table_to_task(
         origin=origin,
         notes=(*table.notes, *notes),
         reading=Reading(choice, table.named, table.dates),
+        index=table.index,
     )

@@ -36,6 +36,9 @@ class Table:
         As in :class:`amlb_ext.core.task.Reading`.
     folds : tuple of Fold
         Positions of the rows to train and to test on; empty where its files say nothing of them.
+    index : Index or None
+        Labels of the rows without a name, which a file of Parquet or Arrow keeps; None where a file
+        keeps none.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Table:
     named: frozenset[str] = frozenset()
     dates: dict[str, str] = field(default_factory=dict)
     folds: tuple[Fold, ...] = ()
+    index: pd.Index | None = None
 
 
 def stack_tables(tables: Sequence[Table]) -> Table:

@@ -132,6 +132,7 @@ def to_tasks(
             # the other targets are no features, and a row that lacks one of them is dropped
             beside=others,
             reading=Reading("given", table.named, table.dates),
+            index=table.index,
         )
         if task.kind.is_classification:
             raise DataError(

@@ -99,8 +99,7 @@ def read_parquet(
         )
     except _DAMAGED as error:
         raise _invalid_file(path, "Parquet file", error) from None
-    frame, notes = _move_index_to_columns(frame)
-    return _typed_table(frame, path, notes)
+    return _typed_table(frame, path)
 
 
 def read_arrow(path: Path, limits: UnpackLimits | None = None) -> Table:
@@ -116,8 +115,7 @@ def read_arrow(path: Path, limits: UnpackLimits | None = None) -> Table:
         frame = to_pandas(arrow, what=path.name)
     except _DAMAGED as error:
         raise _invalid_file(path, "Arrow file", error) from None
-    frame, notes = _move_index_to_columns(frame)
-    return _typed_table(frame, path, notes)
+    return _typed_table(frame, path)
 
 
 def _open_arrow(path: Path, limits: UnpackLimits) -> pa.Table:
@@ -289,6 +287,7 @@ def _invalid_file(path: Path, form: str, error: Exception) -> SourceError:
 
 def _typed_table(frame: pd.DataFrame, path: Path, notes: tuple[str, ...] = ()) -> Table:
     """Return a table whose categories are those that the file declares."""
+    frame, index, index_notes = _without_index(frame)
     frame, plain_notes = plain_frame(frame, what=path.name)
     categories = {}
     for name, values in frame.items():
@@ -300,12 +299,15 @@ def _typed_table(frame: pd.DataFrame, path: Path, notes: tuple[str, ...] = ()) -
         frame=frame,
         types=types,
         categories=categories,
-        notes=(*notes, *plain_notes),
+        notes=(*notes, *index_notes, *plain_notes),
+        index=index,
     )
 
 
-def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Make columns of named index levels; an index without a name is dropped, with a note."""
+def _without_index(
+    frame: pd.DataFrame,
+) -> tuple[pd.DataFrame, pd.Index | None, tuple[str, ...]]:
+    """Make columns of named index levels; return an index without a name apart, and a note."""
     names = [level for level in frame.index.names if level is not None]
     doubled = [name for name in names if name in frame.columns]
     if doubled:
@@ -314,9 +316,9 @@ def _move_index_to_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str
             "rename one of them, or write the file without its index",
         )
     if names:
-        return frame.reset_index(), ()
+        return frame.reset_index(), None, ()
     # Row numbers are what pandas writes where nobody set an index.
-    if pd.api.types.is_integer_dtype(frame.index.dtype):
-        return frame.reset_index(drop=True), ()
-    note = "the unnamed index was dropped; name it to keep it as a column"
-    return frame.reset_index(drop=True), (note,)
+    notes: tuple[str, ...] = ()
+    if not pd.api.types.is_integer_dtype(frame.index.dtype):
+        notes = ("the unnamed index was dropped; name it to keep it as a column",)
+    return frame.reset_index(drop=True), frame.index, notes

@@ -20,7 +20,7 @@ from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Labels, label_text, order_labels
 from amlb_ext.models.checks import check_classes
 from amlb_ext.models.columns import Align, align_rows
-from amlb_ext.models.given_table import GivenTable, target_values
+from amlb_ext.models.given_table import GivenTable, plain_targets, target_values
 from amlb_ext.models.native import check_kind
 from amlb_ext.sources.reading import tells_target
 
@@ -163,7 +163,7 @@ def read_labelled_rows(
         left_out,
         table=table,
         labels=labels,
-        y_given=values.to_numpy(dtype=object)[task.row_ids],
+        y_given=plain_targets(values.iloc[task.row_ids]),
         notes=task.notes,
     )
 
@@ -213,7 +213,7 @@ def labelled_rows_of_task(task: Task, chosen: np.ndarray) -> LabelledRows:
         (),
         table=GivenTable.of(tested.features),
         labels=Labels(tested.labels, present=present),
-        y_given=tested.target.to_numpy(dtype=object),
+        y_given=plain_targets(tested.target),
         notes=(),
     )
 

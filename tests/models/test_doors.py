@@ -265,7 +265,7 @@ REFUSED = {
     ),
     "codes for labels": (
         {"F": Bare(lambda p: p, lambda rows: np.arange(len(rows)) % 2)},
-        "predicts the class 0 in row 0, but the classes are no, yes",
+        "predicts the class '0' in row 0, but the classes are no, yes",
     ),
     "few rows": ({"X": X[:30], "y": Y[:30]}, "at least 50 rows"),
     "a column that it was fitted on is missing": (
