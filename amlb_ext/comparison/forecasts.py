@@ -384,7 +384,7 @@ def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.nd
     if known is None:
         raise DataError(
             f"{name} forecasts no quantiles{forecasts.in_other_columns}, so it has no {loss.title}",
-            f"give quantiles (columns 0.1 to 0.9), or compare by loss {', '.join(without)}",
+            f"give nine quantiles (columns 0.1 to 0.9), or compare by loss {', '.join(without)}",
         )
     if np.isnan(known).any():
         raise DataError(

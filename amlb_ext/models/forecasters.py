@@ -37,9 +37,10 @@ from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 LEVELS = QUANTILE_LEVELS
 #: Baselines that learn from all series.
 GLOBAL_NAMES = ("ridge", "boosting")
-#: Share of the widths between neighbouring quantiles that may be below zero: quantiles of separate
-#: models often cross, by little; where levels are mistaken for one another many widths are.
-_MOST_CROSSED = 0.2
+#: Share of all widths between neighbouring quantiles by which two levels may stand in reverse on
+#: average: of many windows, and what is added over the root of their number. Quantiles of separate
+#: models cross in nearly every step by chance, and as often the other way.
+_MOST_REVERSED = (0.02, 0.3)
 #: Share of the steps in which a mean may lie further from its quantiles than any distribution's.
 _MOST_APART = 0.5
 #: How the head of a column of quantiles is written: ``0.1``, ``q10``, ``p10``, ``10%``.
@@ -557,16 +558,22 @@ def _check_quantiles(
 ) -> None:
     """Refuse quantiles whose levels were mistaken for one another, or in another unit."""
     levels = request.levels
-    widths = np.diff(quantiles, axis=-1)
-    falls = np.maximum(-widths, 0).sum(axis=(0, 1))
+    # neighbours, and the outer pair
+    lower = np.r_[: len(levels) - 1, 0]
+    upper = np.r_[1 : len(levels), len(levels) - 1]
+    widths = quantiles[..., upper] - quantiles[..., lower]
+    mean_widths = widths.mean(axis=(0, 1))
+    total = np.abs(widths[..., :-1]).mean(axis=(0, 1)).sum()
+    always, by_chance = _MOST_REVERSED
+    worst = int(np.argmin(mean_widths))
     # quantiles that are all alike fall by rounding
-    rounding = 1e-9 * np.abs(quantiles).sum()
-    if falls.sum() > _MOST_CROSSED * np.abs(widths).sum() + rounding:
-        worst = int(np.argmax(falls))
+    rounding = 1e-9 * np.abs(quantiles).mean()
+    most = (always + by_chance / np.sqrt(len(quantiles))) * total + rounding
+    if -mean_widths[worst] > most:
         is_below = widths[..., worst] < 0
         raise ModelError(
-            f"{name} forecasts a quantile at {levels[worst + 1]} below that at {levels[worst]} in "
-            f"{is_below.sum()} of {is_below.size} steps",
+            f"{name} forecasts a quantile at {levels[upper[worst]]} below that at "
+            f"{levels[lower[worst]]} in {is_below.sum()} of {is_below.size} steps",
             f"give the levels in the order {levels[0]} to {levels[-1]}, each as a value of the "
             "target and not as a distance from the mean",
         )

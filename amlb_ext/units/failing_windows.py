@@ -271,7 +271,7 @@ def _hardness(
         if rolled.sql is None:
             raise DataError(
                 f"the rule sql needs quantiles, and F forecasts none{rolled.in_other_columns}",
-                "give F's quantiles (columns 0.1 to 0.9), or --rule mase",
+                "give F's nine quantiles (columns 0.1 to 0.9), or --rule mase",
             )
         return rolled.sql
     return rolled.mase
