@@ -107,8 +107,9 @@ def compare_forecasts(
         F: the name of a baseline (``theta``, ``ets``, ``seasonal_naive``, ``drift``, ``ridge``,
         ``boosting``), ``module:Class`` of yours, the class or an object of it with ``fit(past)``
         and ``predict(horizon)``, or its forecasts as a long table with the columns
-        of series and time, ``mean``, and ``0.1`` to ``0.9`` where there are quantiles. F's
-        forecasts are needed at test *and* learning origins, those of candidates at test origins.
+        of series and time, ``mean``, and ``0.1`` to ``0.9`` where there are quantiles; where
+        origins overlap, also ``cutoff``, the last time seen. F's forecasts are needed at test
+        *and* learning origins, those of candidates at test origins.
     candidates : mapping of str to str, class, object or DataFrame
     series, time, target : str
         Columns of the table.
