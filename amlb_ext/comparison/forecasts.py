@@ -28,8 +28,10 @@ from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frames import to_pandas
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW
+from amlb_ext.models.columns import list_names
 from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import (
+    LEVELS,
     Forecaster,
     describe_known,
     forecaster_of,
@@ -105,8 +107,9 @@ def compare_forecasts(
         F: the name of a baseline (``theta``, ``ets``, ``seasonal_naive``, ``drift``, ``ridge``,
         ``boosting``), ``module:Class`` of yours, the class or an object of it with ``fit(past)``
         and ``predict(horizon)``, or its forecasts as a long table with the columns
-        of series and time, ``mean``, and ``0.1`` to ``0.9`` where there are quantiles. F's
-        forecasts are needed at test *and* learning origins, those of candidates at test origins.
+        of series and time, ``mean``, and ``0.1`` to ``0.9`` where there are quantiles; where
+        origins overlap, also ``cutoff``, the last time seen. F's forecasts are needed at test
+        *and* learning origins, those of candidates at test origins.
     candidates : mapping of str to str, class, object or DataFrame
     series, time, target : str
         Columns of the table.
@@ -252,7 +255,9 @@ def as_forecaster(given: Any, name: str, roles: PanelRoles) -> Forecaster:
         return make_forecaster(given, name)
     if hasattr(given, "columns"):
         table = to_pandas(given, what=f"the forecasts {name}")
-        return forecasts_from_table(table, name, series=roles.series, time=roles.time)
+        return forecasts_from_table(
+            table, name, series=roles.series, time=roles.time, target=roles.target
+        )
     if hasattr(given, "fit"):
         return forecaster_of(given, name, name)
     raise ConfigError(
@@ -379,8 +384,8 @@ def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.nd
     ]
     if known is None:
         raise DataError(
-            f"{name} forecasts no quantiles, so it has no {loss.title}",
-            f"give quantiles (columns 0.1 to 0.9), or compare by loss {', '.join(without)}",
+            f"{name} forecasts no quantiles{forecasts.in_other_columns}, so it has no {loss.title}",
+            f"give nine quantiles (columns 0.1 to 0.9), or compare by loss {', '.join(without)}",
         )
     if np.isnan(known).any():
         raise DataError(
@@ -470,6 +475,11 @@ def window_notes(
             "origins on by calendar, too"
         )
     for name, own in {"F": failing.forecasts, **rolled}.items():
+        if own.unread:
+            notes.append(
+                f"{name}: nothing is read from its columns {list_names(own.unread)}; quantiles are "
+                f"the columns {LEVELS[0]} to {LEVELS[-1]}, all {len(LEVELS)} of them"
+            )
         if own.quantiles is not None:
             crossed = (np.diff(own.quantiles, axis=-1) < 0).any(axis=-1).mean()
             if crossed:

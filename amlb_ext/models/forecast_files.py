@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from amlb_ext.models.forecasters import (
     Forecaster,
     ForecastRequest,
     Forecasts,
+    name_levels,
 )
 from amlb_ext.sources.long_columns import (
     index_as_columns,
@@ -26,6 +27,9 @@ from amlb_ext.sources.long_columns import (
 #: What the column of point forecasts may be called.
 _MEAN_COLUMNS = ("mean", "prediction", "predictions", "forecast")
 
+#: The column that tells from which origin a forecast was made.
+_CUTOFF = "cutoff"
+
 
 @dataclass(frozen=True)
 class FileForecaster(Forecaster):
@@ -35,33 +39,59 @@ class FileForecaster(Forecaster):
     ----------
     name : str
     table : DataFrame
-        Indexed by series and time; ``mean``, and a column for each quantile level, e.g. ``0.1``.
+        Indexed by series, time and, where the file has it, cutoff; ``mean``, a column for each
+        quantile level, e.g. ``0.1``, and ``truth``, where the file has what came.
+    in_utc : MultiIndex, optional
+        The same index with times in UTC, where the file writes zones.
+    zone_note : str
+        How zones were read.
+    unread : tuple of str
+        Columns of the file that nothing was read from.
 
     Notes
     -----
     Programs write ids and times in their own ways. Where the file lacks a series by its name, ids
     that are whole numbers are compared as such (``1``, ``1.0`` and ``001`` are one); where it lacks
     a time of months, quarters or years, one that lies in the same month, quarter or year is taken.
-    Neither is done where two rows would become one.
+    Neither is done where two rows would become one. Where table and file write zones, the file is
+    read on the table's clock.
     """
 
     name: str
     table: pd.DataFrame
+    in_utc: pd.MultiIndex | None = None
+    zone_note: str = ""
+    unread: tuple[str, ...] = ()
+
+    @property
+    def knows_origins(self) -> bool:
+        """Whether the file has a column of cutoffs."""
+        return self.table.index.nlevels > 2
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Look the forecasts up."""
-        names, times = self.table.index.levels
-        index = self.table.index
-        wanted_names: pd.Index = pd.Index(request.names, dtype=object)
-        wanted_times: pd.Index = request.times
-        if not wanted_names.isin(names).all():
-            index, wanted_names = _match(index, 0, wanted_names, _whole_number)
-        length = _PERIODS.get(request.frequency.partition("-")[0])
-        if length and not wanted_times.isin(times).all():
-            index, wanted_times = _match(
-                index, 1, wanted_times, lambda labels: labels.to_period(length)
+        index = self._on_clock_of(request)
+        wanted = [pd.Index(request.names, dtype=object), request.times]
+        if self.knows_origins:
+            wanted.append(pd.DatetimeIndex([request.cutoff]))
+        if not wanted[0].isin(index.levels[0]).all():
+            index, wanted[0] = _match(index, 0, wanted[0], _whole_number)
+        period = _period_of(request.frequency)
+        for level in range(1, index.nlevels):
+            times = index.levels[level]
+            if not period or wanted[level].isin(times).all():
+                continue
+            if _are_of_calendar(times, period):
+                raise ModelError(
+                    f"the times of {self.name} begin calendar years or quarters, e.g. "
+                    f"{times[0].date()}, and those of the table others, e.g. "
+                    f"{wanted[level][0].date()}: nothing tells which of them are meant",
+                    "write the dates of the table",
+                )
+            index, wanted[level] = _match(
+                index, level, wanted[level], lambda labels: labels.to_period(period)
             )
-        asked = pd.MultiIndex.from_product([wanted_names, wanted_times])
+        asked = pd.MultiIndex.from_product(wanted)
         places = index.get_indexer(asked)
         missing = np.flatnonzero(places < 0)
         if len(missing):
@@ -70,25 +100,63 @@ class FileForecaster(Forecaster):
                 f"{self.name} has no forecast of series {request.names[series]!r} at "
                 f"{request.times[step]}, and lacks {len(missing)} of {len(asked)} forecasts that "
                 "are asked for",
-                self._why_missing(index, wanted_names, wanted_times, series),
+                self._why_missing(index, wanted, series),
             )
         found = self.table.iloc[places]
         shape = (len(request.names), request.horizon)
-        mean = found["mean"].to_numpy(dtype=float).reshape(shape)
         columns = [str(level) for level in request.levels]
-        if not set(columns) <= set(found.columns):
-            return Forecasts(mean=mean)
-        quantiles = found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
-        return Forecasts(mean=mean, quantiles=quantiles)
+        quantiles = truth = None
+        if set(columns) <= set(found.columns):
+            quantiles = (
+                found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
+            )
+        if "truth" in found:
+            truth = found["truth"].to_numpy(dtype=float).reshape(shape)
+        return Forecasts(
+            mean=found["mean"].to_numpy(dtype=float).reshape(shape),
+            quantiles=quantiles,
+            truth=truth,
+            unread=self.unread,
+        )
+
+    def _on_clock_of(self, request: ForecastRequest) -> pd.MultiIndex:
+        """Return the index with times as the table's clock shows them.
+
+        Raises
+        ------
+        ModelError
+            Only one side writes zones, and hours may be meant by either clock.
+        """
+        index, clock = self.table.index, request.clock
+        if clock is not None and self.in_utc is not None:
+            for level in range(1, index.nlevels):
+                index = _respelled(
+                    self.in_utc if level == 1 else index, level, clock.show
+                )
+            return index
+        times = index.levels[1]
+        # days and longer steps begin by the local calendar on either side
+        has_hours = len((times - times.normalize()).unique()) > 1
+        if has_hours and (self.zone_note or (clock and clock.note)):
+            with_zone, without = self.name, "the table"
+            if not self.zone_note:
+                with_zone, without = without, with_zone
+            raise ModelError(
+                f"the times of {with_zone} have a time zone and those of {without} have none, so "
+                "hours can be read by two clocks",
+                f"write the zone of the times in {without}, too, e.g. 2024-01-31 13:00+01:00, or "
+                "both in UTC",
+            )
+        return index
 
     def _why_missing(
-        self, index: pd.MultiIndex, names: pd.Index, times: pd.Index, first: int
+        self, index: pd.MultiIndex, wanted: Sequence[pd.Index], first: int
     ) -> str:
         """Return what to do about forecasts that are not there: names, times, or rows."""
-        series, stamps = self.table.index.levels
-        if not names.isin(index.levels[0]).any():
+        series, stamps, *cutoffs = self.table.index.levels
+        if not wanted[0].isin(index.levels[0]).any():
             return f"its series have other names, e.g. {series[0]!r}: write those of the table"
-        shift = _find_shift(index, names[[first]], times)
+        shift = _find_shift(index, [wanted[0][[first]], *wanted[1:]])
         if shift is not None:
             hours = f"{abs(shift) / pd.Timedelta(hours=1):g} hours"
             way = "later" if shift > pd.Timedelta(0) else "earlier"
@@ -96,10 +164,15 @@ class FileForecaster(Forecaster):
                 f"all times of this series that are asked for are there {hours} {way}: is the file "
                 "in UTC or another time zone? Write the clock of the table"
             )
-        if not times.isin(index.levels[1]).any():
+        if not wanted[1].isin(index.levels[1]).any():
             return (
                 f"none of its times is asked for: they are {stamps[0]} to {stamps[-1]}; write "
                 "those of the table"
+            )
+        if cutoffs and not wanted[2].isin(index.levels[2]).any():
+            return (
+                f"it has none from the origin {wanted[2][0]}: its cutoffs are {cutoffs[0][0]} to "
+                f"{cutoffs[0][-1]}; a cutoff is the last time that is seen"
             )
         return "add them; F needs forecasts of earlier origins, too, to learn where it fails"
 
@@ -114,7 +187,38 @@ _PERIODS = {
     **dict.fromkeys(("Q", "QS", "BQ", "BQS"), "Q"),
     **dict.fromkeys(("A", "AS", "BA", "BAS"), "Y"),
 }
+_MONTHS = re.findall("...", "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC")
 _WHOLE_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?")
+
+
+def _period_of(frequency: str) -> str:
+    """Return the period in which a step lies; empty where steps are shorter than a month.
+
+    Examples
+    --------
+    >>> [_period_of(frequency) for frequency in ("MS", "QS-FEB", "A-MAR", "D")]
+    ['M', 'Q-JAN', 'Y-MAR', '']
+    """
+    name, _, anchor = frequency.partition("-")
+    length = _PERIODS.get(name, "")
+    if length in ("", "M") or not anchor:
+        return length
+    # a year that begins in February ends in January
+    last = _MONTHS.index(anchor) - name.endswith("S")
+    return f"{length}-{_MONTHS[last]}"
+
+
+def _are_of_calendar(times: pd.DatetimeIndex, period: str) -> bool:
+    """Whether all times begin calendar quarters or years, and none begins one of the periods.
+
+    2000Q1 and 2000 are read as such, and mean other months where a year begins in February.
+    """
+    if period == "M":
+        return False
+    months = 3 if period.startswith("Q") else 12
+    begins = (times.day == 1) & ((times.month - 1) % months == 0)
+    own = times.to_period(period).start_time
+    return bool(begins.all() and not (times.normalize() == own).any())
 
 
 def _whole_number(labels: pd.Index) -> pd.Index:
@@ -145,47 +249,47 @@ def _match(
     respell : callable
         Returns labels in the other spelling.
     """
-    respelled = respell(index.levels[level])
     asked = respell(wanted)
-    labels = [index.get_level_values(number) for number in (0, 1)]
-    labels[level] = respelled.take(index.codes[level])
-    other = pd.MultiIndex.from_arrays(labels)
+    other = _respelled(index, level, respell)
     if other.has_duplicates or asked.has_duplicates:
         return index, wanted
     return other, asked
 
 
+def _respelled(
+    index: pd.MultiIndex, level: int, respell: Callable[[Any], pd.Index]
+) -> pd.MultiIndex:
+    labels = [index.get_level_values(number) for number in range(index.nlevels)]
+    labels[level] = respell(index.levels[level]).take(index.codes[level])
+    return pd.MultiIndex.from_arrays(labels)
+
+
 def _find_shift(
-    index: pd.MultiIndex, names: pd.Index, times: pd.Index
+    index: pd.MultiIndex, wanted: Sequence[pd.Index]
 ) -> pd.Timedelta | None:
     """Return by how much a clock in another zone differs, where all times are there by that."""
-    if not isinstance(times, pd.DatetimeIndex):
+    names, *times = wanted
+    if not all(isinstance(each, pd.DatetimeIndex) for each in times):
         return None
     # zones differ by quarters of an hour, and by 14 hours from UTC at most
     for quarters in range(1, 4 * 14 + 1):
         for sign in (-1, 1):
             shift = pd.Timedelta(minutes=15 * sign * quarters)
-            asked = pd.MultiIndex.from_product([names, times + shift])
+            asked = pd.MultiIndex.from_product(
+                [names, *(each + shift for each in times)]
+            )
             if asked.isin(index).all():
                 return shift
     return None
 
 
-def _with_level_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose quantile levels are headed ``0.1``, which may be written ``0.10``."""
-    named = {}
-    for column in frame.columns:
-        try:
-            level = str(float(column))
-        except ValueError:
-            continue
-        if level in map(str, LEVELS) and level not in frame.columns:
-            named[column] = level
-    return frame.rename(columns=named)
-
-
 def forecasts_from_table(
-    frame: pd.DataFrame, name: str, *, series: str, time: str
+    frame: pd.DataFrame,
+    name: str,
+    *,
+    series: str,
+    time: str,
+    target: str | None = None,
 ) -> FileForecaster:
     """Return the forecaster of a table of forecasts.
 
@@ -193,9 +297,12 @@ def forecasts_from_table(
     ----------
     frame : DataFrame
         The columns of series and time, a column ``mean`` (or ``prediction``), and one for each
-        quantile level where there are quantiles.
+        quantile level where there are quantiles. ``cutoff``, the last time that was seen, tells
+        forecasts of one time from several origins apart.
     name : str
     series, time : str
+    target : str, optional
+        Column that holds what came, where the file has it.
 
     Raises
     ------
@@ -205,7 +312,13 @@ def forecasts_from_table(
     DataError
         A time cannot be read.
     """
-    frame = _with_level_names(index_as_columns(frame).rename(columns=str))
+    frame = index_as_columns(frame).rename(columns=str)
+    try:
+        frame = frame.rename(columns=name_levels(frame.columns))
+    except ValueError as error:
+        raise ModelError(
+            f"the forecasts {name} have {error}", "keep one of them"
+        ) from None
     means = [column for column in _MEAN_COLUMNS if column in frame.columns]
     for column in (series, time):
         if column not in frame.columns:
@@ -218,14 +331,22 @@ def forecasts_from_table(
             f"the forecasts {name} have no column 'mean'",
             "name the column of point forecasts 'mean' or 'prediction'",
         )
-    table = frame.rename(columns={means[0]: "mean"}).drop(columns=[series, time])
-    levels = [column for column in map(str, LEVELS) if column in table.columns]
+    keys = [series, time, *([_CUTOFF] if _CUTOFF in frame.columns else [])]
+    levels = [str(level) for level in LEVELS]
+    if not set(levels) <= set(frame.columns):
+        levels = []
     numbers = {
         column: read_numbers(
-            table[column], f"the forecast in {column!r}", f"forecasts {name}"
+            frame[source], f"the forecast in {source!r}", f"forecasts {name}"
         )
-        for column in ("mean", *levels)
+        for column, source in (("mean", means[0]), *zip(levels, levels, strict=True))
     }
+    used = {*keys, *means, *levels}
+    if target is not None and target in frame.columns and target not in used:
+        used.add(target)
+        numbers["truth"] = read_numbers(
+            frame[target], f"the target {target!r}", f"forecasts {name}"
+        )
     if frame[series].isna().any():
         row = int(np.flatnonzero(frame[series].isna())[0]) + 1
         raise ModelError(
@@ -234,19 +355,34 @@ def forecasts_from_table(
             "keep_default_na=False",
         )
     for other in means[1:]:
-        rival = read_numbers(table[other], f"the forecast in {other!r}", name)
+        rival = read_numbers(frame[other], f"the forecast in {other!r}", name)
         if not np.array_equal(rival, numbers["mean"], equal_nan=True):
             raise ModelError(
                 f"the forecasts {name} have two columns of point forecasts, {means[0]!r} and "
                 f"{other!r}",
                 "keep one of them",
             )
-    times, _ = read_times(frame[time], f"forecasts {name}")
-    index = pd.MultiIndex.from_arrays([frame[series].astype(str), times])
-    if index.has_duplicates:
-        twice = index[index.duplicated()][0]
+    read = [read_times(frame[column], f"forecasts {name}") for column in keys[1:]]
+    ids = frame[series].astype(str)
+    index = pd.MultiIndex.from_arrays([ids, *(each.times for each in read)])
+    in_utc = None
+    if read[0].instants is not None:
+        zoned = [
+            each.times if each.instants is None else each.instants for each in read
+        ]
+        in_utc = pd.MultiIndex.from_arrays([ids, *zoned])
+    keyed = index if in_utc is None else in_utc
+    if keyed.has_duplicates:
+        twice = keyed[keyed.duplicated()][0]
         raise ModelError(
             f"the forecasts {name} have series {twice[0]!r} at {twice[1]} twice",
-            "keep one forecast for each series and time; origins must not overlap",
+            f"keep one forecast for each series and time, or add a column {_CUTOFF!r}: the last "
+            "time seen before each forecast",
         )
-    return FileForecaster(name, pd.DataFrame(numbers, index=index))
+    return FileForecaster(
+        name,
+        pd.DataFrame(numbers, index=index),
+        in_utc=in_utc,
+        zone_note=read[0].note,
+        unread=tuple(column for column in frame.columns if column not in used),
+    )

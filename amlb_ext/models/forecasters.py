@@ -10,9 +10,10 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +26,10 @@ import pandas as pd
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.numbers import plain_floats
 from amlb_ext.core.rng import derive_seed
+from amlb_ext.models.columns import list_names
 from amlb_ext.models.lag_models import LagModel
 from amlb_ext.models.local_methods import METHODS
+from amlb_ext.sources.long_columns import Clock
 from amlb_ext.sources.panel import Panel
 from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 
@@ -34,9 +37,14 @@ from amlb_ext.suite.series_manifest import QUANTILE_LEVELS
 LEVELS = QUANTILE_LEVELS
 #: Baselines that learn from all series.
 GLOBAL_NAMES = ("ridge", "boosting")
-#: Share of the widths between the outer quantiles that may be below zero: quantiles of separate
-#: models often cross, by little; where levels are mistaken for one another all widths are.
-_MOST_CROSSED = 0.2
+#: Share of all widths between neighbouring quantiles by which two levels may stand in reverse on
+#: average: of many windows, and what is added over the root of their number. Quantiles of separate
+#: models cross in nearly every step by chance, and as often the other way.
+_MOST_REVERSED = (0.02, 0.3)
+#: Share of the steps in which a mean may lie further from its quantiles than any distribution's.
+_MOST_APART = 0.5
+#: How the head of a column of quantiles is written: ``0.1``, ``q10``, ``p10``, ``10%``.
+_LEVEL_HEAD = re.compile(r"(?:(quantile|q|p)[ _-]*)?([\d.e+-]+) *(%?)", re.IGNORECASE)
 #: A twin keeps at least this many seasons of each series.
 _SEASONS_KEPT = 3
 
@@ -64,6 +72,10 @@ class ForecastRequest:
     known_values : tuple of ndarray
         Their values over each past and the H steps behind it, ``(n + H, len(known))``; empty
         where there is no such column.
+    cutoff : Timestamp, optional
+        The last time that is seen.
+    clock : Clock, optional
+        Whose times these are, where the table writes zones.
     """
 
     names: tuple[str, ...]
@@ -75,6 +87,8 @@ class ForecastRequest:
     frequency: str = ""
     known: tuple[str, ...] = ()
     known_values: tuple[np.ndarray, ...] = ()
+    cutoff: pd.Timestamp | None = None
+    clock: Clock | None = None
 
     @property
     def horizon(self) -> int:
@@ -91,10 +105,16 @@ class Forecasts:
     mean : ndarray of shape (n, H)
     quantiles : ndarray of shape (n, H, Q) or None
         None where the forecaster has no quantiles.
+    truth : ndarray of shape (n, H) or None
+        What came, as a file of forecasts has it; NaN where it has nothing.
+    unread : tuple of str
+        Columns of the forecasts that nothing was read from.
     """
 
     mean: np.ndarray
     quantiles: np.ndarray | None = None
+    truth: np.ndarray | None = None
+    unread: tuple[str, ...] = ()
 
 
 #: Forecasts behind any pasts, by a forecaster as it stands at one cutoff.
@@ -110,6 +130,11 @@ class Forecaster(ABC):
     def takes_known(self) -> bool:
         """Whether it looks at what is known beforehand (``known_values`` of a request)."""
         return False
+
+    @property
+    def knows_origins(self) -> bool:
+        """Whether it forecasts one time in several ways, by what lies before."""
+        return True
 
     @abstractmethod
     def forecast(self, request: ForecastRequest) -> Forecasts:
@@ -303,7 +328,73 @@ class ImportedForecaster(_OneByOne):
             return mean, None
         levels = np.array(request.levels)
         by_level = model.predict_quantiles(request.horizon, levels, **behind)
-        return mean, plain_floats(by_level)
+        return mean, plain_floats(_in_order_of_levels(by_level, request.levels))
+
+
+def _in_order_of_levels(by_level: Any, levels: Sequence[float]) -> Any:
+    """Return quantiles with their columns in the order of the levels, where a frame has heads.
+
+    Raises
+    ------
+    ValueError
+        The heads are not those of the levels, or the rows are not in the order of the steps.
+    """
+    if hasattr(by_level, "to_pandas"):
+        by_level = by_level.to_pandas()
+    if not isinstance(by_level, pd.DataFrame):
+        return by_level
+    wanted = [str(level) for level in levels]
+    if set(name_levels(by_level.index).values()) == set(wanted):
+        by_level = by_level.T
+    if not by_level.index.is_monotonic_increasing:
+        raise ValueError(
+            "predict_quantiles returns a frame whose steps are not in order"
+        )
+    heads = by_level.columns
+    # heads that count places, as pandas gives them where there are none
+    if list(heads) == list(range(len(heads))):
+        return by_level
+    named = name_levels(heads)
+    if set(named.values()) != set(wanted):
+        raise ValueError(
+            f"predict_quantiles returns a frame with the columns {list_names(heads)}, wanted are "
+            f"{list_names(wanted)}"
+        )
+    return by_level.rename(columns=named)[wanted]
+
+
+def name_levels(heads: Iterable[Any]) -> dict[Any, str]:
+    """Return the quantile level of each head of a column that writes one.
+
+    Raises
+    ------
+    ValueError
+        Two heads write the same level.
+
+    Examples
+    --------
+    >>> name_levels(["mean", 0.1, "0.20", "q30", "40%"])
+    {0.1: '0.1', '0.20': '0.2', 'q30': '0.3', '40%': '0.4'}
+    """
+    named: dict[Any, str] = {}
+    known = [str(level) for level in LEVELS]
+    for head in heads:
+        found = _LEVEL_HEAD.fullmatch(str(head).strip())
+        try:
+            number = float(found[2]) if found else np.nan
+        except ValueError:
+            continue
+        if found and (found[3] or (found[1] and number > 1)):
+            number /= 100
+        level = str(round(number, 6))
+        if level not in known:
+            continue
+        if level in named.values():
+            raise ValueError(
+                f"two columns of quantiles at {level}, one of them {head!r}"
+            )
+        named[head] = level
+    return named
 
 
 def make_forecaster(word: str, name: str | None = None) -> Forecaster:
@@ -400,45 +491,104 @@ def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forec
     """
     for past in request.pasts:
         past.flags.writeable = False
-    answer = forecaster.forecast(request)
+    return check_forecasts(forecaster.forecast(request), request, forecaster.name)
+
+
+def check_forecasts(
+    answer: Forecasts, request: ForecastRequest, name: str
+) -> Forecasts:
+    """Return an answer to a request, whoever gave it, after a check of its shape and numbers.
+
+    Parameters
+    ----------
+    answer : Forecasts
+    request : ForecastRequest
+    name : str
+        Of the forecaster or its file, for errors.
+
+    Raises
+    ------
+    ModelError
+        A shape is wrong, a forecast is not finite, or the quantiles are of other levels, or in
+        another unit than the mean.
+
+    Notes
+    -----
+    No distribution has its mean further from its quantile at level q than ``s sqrt((1 - q) / q)``
+    for ``q >= 1/2``, s its standard deviation (Cantelli's inequality). For s stands that of the
+    past, which is no less than what a forecast leaves open.
+    """
     try:
         quantiles = None if answer.quantiles is None else plain_floats(answer.quantiles)
-        answer = Forecasts(mean=plain_floats(answer.mean), quantiles=quantiles)
+        answer = replace(answer, mean=plain_floats(answer.mean), quantiles=quantiles)
     except (AttributeError, TypeError, ValueError) as error:
         raise ModelError(
-            f"{forecaster.name} forecasts no arrays of numbers: {error}",
+            f"{name} forecasts no arrays of numbers: {error}",
             "return Forecasts of mean, (series, steps), and quantiles, (series, steps, levels)",
         ) from error
     shape = (len(request.names), request.horizon)
     if answer.mean.shape != shape:
         raise ModelError(
-            f"{forecaster.name} forecasts {answer.mean.shape}, {shape} were asked for",
+            f"{name} forecasts {answer.mean.shape}, {shape} were asked for",
             "return a row for each series and a column for each step",
         )
     is_finite = np.isfinite(answer.mean).all(axis=1)
-    if answer.quantiles is not None:
+    if quantiles is not None:
         wanted = (*shape, len(request.levels))
-        if answer.quantiles.shape != wanted:
+        if quantiles.shape != wanted:
             raise ModelError(
-                f"{forecaster.name} forecasts quantiles {answer.quantiles.shape}, {wanted} were "
-                "asked for",
+                f"{name} forecasts quantiles {quantiles.shape}, {wanted} were asked for",
                 "return series x steps x levels",
             )
-        is_finite &= np.isfinite(answer.quantiles).all(axis=(1, 2))
-        widths = answer.quantiles[..., -1] - answer.quantiles[..., 0]
-        falls = widths < 0
-        if -widths[falls].sum() > _MOST_CROSSED * np.abs(widths).sum():
-            raise ModelError(
-                f"{forecaster.name} forecasts a quantile at {request.levels[-1]} below that at "
-                f"{request.levels[0]} in {falls.sum()} of {falls.size} steps",
-                f"give the levels in the order {request.levels[0]} to {request.levels[-1]}, each "
-                "as a value of the target and not as a distance from the mean",
-            )
+        is_finite &= np.isfinite(quantiles).all(axis=(1, 2))
     broken = np.flatnonzero(~is_finite)
     if len(broken):
         raise ModelError(
-            f"{forecaster.name} forecasts NaN or infinity for series "
+            f"{name} forecasts NaN or infinity for series "
             f"{request.names[broken[0]]!r} and {len(broken) - 1} others",
             "AMLB gives no score then; return numbers only",
         )
+    if quantiles is not None:
+        _check_quantiles(answer.mean, quantiles, request, name)
     return answer
+
+
+def _check_quantiles(
+    mean: np.ndarray, quantiles: np.ndarray, request: ForecastRequest, name: str
+) -> None:
+    """Refuse quantiles whose levels were mistaken for one another, or in another unit."""
+    levels = request.levels
+    # neighbours, and the outer pair
+    lower = np.r_[: len(levels) - 1, 0]
+    upper = np.r_[1 : len(levels), len(levels) - 1]
+    widths = quantiles[..., upper] - quantiles[..., lower]
+    mean_widths = widths.mean(axis=(0, 1))
+    total = np.abs(widths[..., :-1]).mean(axis=(0, 1)).sum()
+    always, by_chance = _MOST_REVERSED
+    worst = int(np.argmin(mean_widths))
+    # quantiles that are all alike fall by rounding
+    rounding = 1e-9 * np.abs(quantiles).mean()
+    most = (always + by_chance / np.sqrt(len(quantiles))) * total + rounding
+    if -mean_widths[worst] > most:
+        is_below = widths[..., worst] < 0
+        raise ModelError(
+            f"{name} forecasts a quantile at {levels[upper[worst]]} below that at "
+            f"{levels[lower[worst]]} in {is_below.sum()} of {is_below.size} steps",
+            f"give the levels in the order {levels[0]} to {levels[-1]}, each as a value of the "
+            "target and not as a distance from the mean",
+        )
+    deviations = np.array([past.std() for past in request.pasts])[:, None]
+    highest, lowest = levels[-1], levels[0]
+    above = mean - quantiles[..., -1] - deviations * np.sqrt((1 - highest) / highest)
+    below = quantiles[..., 0] - mean - deviations * np.sqrt(lowest / (1 - lowest))
+    is_apart = np.maximum(above, below) > 0
+    if is_apart.mean() > _MOST_APART:
+        window, step = np.argwhere(is_apart)[0]
+        low, high = quantiles[window, step, [0, -1]]
+        raise ModelError(
+            f"{name} forecasts a mean far outside its own quantiles in {is_apart.sum()} of "
+            f"{is_apart.size} steps, e.g. {mean[window, step]:.6g} where those at {lowest} and "
+            f"{highest} are {low:.6g} and {high:.6g}",
+            "give both as values of the target, in its unit, and no quantile as a distance from "
+            "the mean",
+        )

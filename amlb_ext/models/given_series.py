@@ -154,5 +154,7 @@ def read_forecaster(
     """Return the forecaster of a name, of ``module:Class``, or of a file of forecasts."""
     if table_ending(word):
         table = read_long_table(Path(word), roles, options)
-        return forecasts_from_table(table, name, series=roles.series, time=roles.time)
+        return forecasts_from_table(
+            table, name, series=roles.series, time=roles.time, target=roles.target
+        )
     return make_forecaster(word, name)

@@ -25,10 +25,10 @@ from amlb_ext.comparison.forecasts import (
     windows_with_losses,
 )
 from amlb_ext.comparison.window_pictures import draw_legend, draw_window, window_title
-from amlb_ext.core.errors import ConfigError, DataError, RunError
+from amlb_ext.core.errors import ConfigError, DataError, ModelError, RunError
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW, F
-from amlb_ext.models.forecasters import LEVELS, Forecasts
+from amlb_ext.models.forecasters import LEVELS, Forecasts, check_forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
 from amlb_ext.report.build import assemble_report, check_level, suite_overview
 from amlb_ext.report.charts import MOST_LINES, framework_colours
@@ -66,7 +66,7 @@ from amlb_ext.units.failing_windows import FailingWindows
 from amlb_ext.units.fev_predictions import FevPredictions, open_fev_predictions
 from amlb_ext.units.origins import Windows
 from amlb_ext.units.region import RegionWeights
-from amlb_ext.units.rolling import RolledForecasts, score_forecasts
+from amlb_ext.units.rolling import RolledForecasts, request_at, score_forecasts
 from amlb_ext.units.stored_windows import ForecastSuite, ForecastTable
 from amlb_ext.validity import Certificate, read_certificates
 
@@ -204,6 +204,12 @@ class _Entrant:
             answer = self.answer(task, windows, name)
             if isinstance(answer, str):
                 return answer
+            try:
+                answer = check_forecasts(
+                    answer, request_at(failing.panel, windows), name
+                )
+            except ModelError as error:
+                return error.message
             answers.append(answer)
         return answers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -36,8 +37,73 @@ def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(level=new) if new else frame
 
 
-def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str]]:
-    """Return times without a zone, and a note where they had one."""
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """What the clock of a table shows at a time in UTC.
+
+    Attributes
+    ----------
+    changes : DatetimeIndex of shape (n,)
+        In UTC and ascending: when its distance from UTC changes.
+    offsets : TimedeltaIndex of shape (n,)
+        The distance from then on.
+    note : str
+        How zones were read; empty where the table is in UTC itself.
+    """
+
+    changes: pd.DatetimeIndex
+    offsets: pd.TimedeltaIndex
+    note: str
+
+    def show(self, instants: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Return times in UTC as the clock shows them."""
+        places = self.changes.searchsorted(instants, side="right") - 1
+        return instants + self.offsets[np.maximum(places, 0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadTimes:
+    """A column of times, without zones.
+
+    Attributes
+    ----------
+    times : DatetimeIndex of shape (n,)
+        As a clock shows them, or in UTC.
+    instants : DatetimeIndex of shape (n,) or None
+        The same in UTC; None where the column has no zones.
+    note : str
+        How zones were read; empty where nothing was to be chosen.
+    """
+
+    times: pd.DatetimeIndex
+    instants: pd.DatetimeIndex | None = None
+    note: str = ""
+
+    def clock(self) -> Clock | None:
+        """Return the clock that the times were taken from; None where they have no zones."""
+        if self.instants is None:
+            return None
+        offsets = pd.Series(self.times - self.instants, self.instants).sort_index()
+        offsets = offsets[offsets != offsets.shift()]
+        return Clock(
+            changes=pd.DatetimeIndex(offsets.index),
+            offsets=pd.TimedeltaIndex(offsets),
+            note=self.note,
+        )
+
+
+def read_times(values: pd.Series, name: str) -> ReadTimes:
+    """Return a column of times.
+
+    Raises
+    ------
+    DataError
+        A value is no time, or may be read as two; the message names its row.
+    """
+    if isinstance(values.dtype, pd.PeriodDtype):
+        # as a text, a quarter does not say in which month its year begins
+        values = values.dt.start_time
+    instants, note = None, ""
     if pd.api.types.is_numeric_dtype(values):
         dates = numbers_as_dates(values)
         if dates is None:
@@ -48,26 +114,29 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         values = dates
     if pd.api.types.is_datetime64_any_dtype(values):
         index = pd.DatetimeIndex(values)
-        notes: list[str] = []
         if index.tz is not None:
-            universal = index.tz_convert("UTC").tz_localize(None)
-            index, notes = _take_clock(index.tz_localize(None), universal)
+            instants = index.tz_convert("UTC").tz_localize(None)
+            index, note = _take_clock(index.tz_localize(None), instants)
     else:
         # the same times recur in every series, so each is read once
         codes, distinct = pd.factorize(values)
         texts = pd.Series(distinct).astype("string").astype(object)
         texts = periods_as_dates(pd.Series(texts.to_numpy(), dtype="str"))
+        clocks = without_offsets(texts)
         try:
-            universal = pd.DatetimeIndex(parse_dates(texts))
-            clock = pd.DatetimeIndex(parse_dates(without_offsets(texts)))
+            universal = pd.DatetimeIndex(parse_dates(texts)).tz_localize(None)
+            index = pd.DatetimeIndex(parse_dates(clocks)).tz_localize(None)
         except AmbiguousDateError as error:
             raise DataError(
                 f"{name}: the time {str(error)!r} may be read in two ways",
                 "write times as 2024-01-31",
             ) from None
-        index, notes = _take_clock(clock.tz_localize(None), universal.tz_localize(None))
         # a missing time has the code -1, for which there is no text
-        index = index.append(pd.DatetimeIndex([pd.NaT]))[codes]
+        missing_time = pd.DatetimeIndex([pd.NaT])
+        if not clocks.equals(texts):
+            index, note = _take_clock(index, universal)
+            instants = universal.append(missing_time)[codes]
+        index = index.append(missing_time)[codes]
     missing = np.flatnonzero(index.isna())
     if len(missing):
         row = int(missing[0])
@@ -84,7 +153,9 @@ def read_times(values: pd.Series, name: str) -> tuple[pd.DatetimeIndex, list[str
         years = index.year
         row = int(np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))[0])
         raise _far_year(name, row, str(index[row]))
-    return index.as_unit("ns"), notes
+    if instants is not None:
+        instants = instants.as_unit("ns")
+    return ReadTimes(times=index.as_unit("ns"), instants=instants, note=note)
 
 
 def _far_year(name: str, row: int, time: str) -> DataError:
@@ -97,7 +168,7 @@ def _far_year(name: str, row: int, time: str) -> DataError:
 
 def _take_clock(
     clock: pd.DatetimeIndex, universal: pd.DatetimeIndex
-) -> tuple[pd.DatetimeIndex, list[str]]:
+) -> tuple[pd.DatetimeIndex, str]:
     """Return what the clock of a zone shows, or UTC where that would bend the steps of the series.
 
     Days, weeks and months begin by the local calendar, which a change of clocks leaves alone. Hours
@@ -106,13 +177,13 @@ def _take_clock(
     offsets = (clock - universal).dropna().unique()
     hours = (clock - clock.normalize()).dropna().unique()
     if len(offsets) > 1 and len(hours) > 1:
-        return universal, [
+        return universal, (
             "times are written in UTC, since their offset changes within the table; days may "
             "begin at another hour then"
-        ]
+        )
     if (offsets == pd.Timedelta(0)).all():
-        return clock, []
-    return clock, ["times are taken as their zone's clock shows them, without zone"]
+        return clock, ""
+    return clock, "times are taken as their zone's clock shows them, without zone"
 
 
 def read_numbers(values: pd.Series, what: str, name: str) -> np.ndarray:

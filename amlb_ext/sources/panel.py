@@ -27,6 +27,7 @@ from amlb_ext.core.frequency import (
 )
 from amlb_ext.core.windows import LeftOut
 from amlb_ext.sources.long_columns import (
+    Clock,
     index_as_columns,
     read_numbers,
     read_times,
@@ -110,6 +111,8 @@ class Panel:
         Columns that are known beforehand.
     known_values : tuple of ndarray
         Their values for each series, ``(n, len(known))``; empty where there is no such column.
+    clock : Clock, optional
+        Whose times the calendar has, where the table writes zones.
     """
 
     names: tuple[str, ...]
@@ -123,6 +126,7 @@ class Panel:
     notes: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     known_values: tuple[np.ndarray, ...] = ()
+    clock: Clock | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -192,7 +196,9 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
     """
     frame = index_as_columns(frame)
     _check_columns(frame, roles, name)
-    times, notes = read_times(frame[roles.time], name)
+    read = read_times(frame[roles.time], name)
+    times, clock = read.times, read.clock()
+    notes = [read.note] if read.note else []
     notes += unused_columns(map(str, frame.columns), roles)
     target = read_numbers(frame[roles.target], "the target", name)
     known = _read_known(frame, target, roles, name)
@@ -207,7 +213,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
     names, codes = _number_series(series)
     _check_blanks(names, name)
     # the caller may have kept none: then the unsorted rows are gone before the sorted ones come
-    del frame, series
+    del frame, series, read
     rows = np.lexsort((times.asi8, codes)).astype(np.int32)
     codes = codes[rows]
     times = times[rows]
@@ -232,6 +238,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
         notes=(*notes, *parts.notes(roles.gaps)),
         known=roles.known,
         known_values=tuple(parts.known),
+        clock=clock,
     )
 
 

@@ -270,8 +270,8 @@ def _hardness(
     if rule == "sql":
         if rolled.sql is None:
             raise DataError(
-                "the rule sql needs quantiles, and F forecasts none",
-                "give F's quantiles (columns 0.1 to 0.9), or --rule mase",
+                f"the rule sql needs quantiles, and F forecasts none{rolled.in_other_columns}",
+                "give F's nine quantiles (columns 0.1 to 0.9), or --rule mase",
             )
         return rolled.sql
     return rolled.mase

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from amlb_ext.core.errors import ModelError
 from amlb_ext.core.rng import random_stream
+from amlb_ext.models.columns import list_names
 from amlb_ext.models.forecasters import (
     LEVELS,
     Forecaster,
@@ -24,6 +26,8 @@ from amlb_ext.units.origins import Windows
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"
+#: A file's own copy of the target may be rounded by this many scales.
+_MOST_ROUNDED = 0.1
 #: Groups of series that T's global model is cross-fitted over.
 _ENSEMBLE_GROUPS = 2
 
@@ -40,6 +44,8 @@ def request_at(panel: Panel, windows: Windows, seed: int = 0) -> ForecastRequest
         names=tuple(panel.names[item] for item in windows.items),
         pasts=tuple(pasts),
         times=panel.future_times(windows.cutoff),
+        cutoff=panel.calendar[windows.cutoff],
+        clock=panel.clock,
         season=panel.season,
         levels=LEVELS,
         seed=seed,
@@ -60,11 +66,19 @@ class RolledForecasts:
     losses : mapping of str to ndarray of shape (n,)
         By the names of :data:`~amlb_ext.stats.window_losses.WINDOW_LOSSES`. Those that need
         quantiles are missing where the forecaster has none.
+    unread : tuple of str
+        Columns of its file that nothing was read from.
     """
 
     mean: np.ndarray
     quantiles: np.ndarray | None
     losses: Mapping[str, np.ndarray]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def in_other_columns(self) -> str:
+        """A phrase that names the columns that nothing was read from; empty without such."""
+        return f" in its columns {list_names(self.unread)}" if self.unread else ""
 
     @property
     def mase(self) -> np.ndarray:
@@ -125,13 +139,47 @@ def roll_forecaster(
     Raises
     ------
     ModelError
-        The forecaster fails; the message names it.
+        The forecaster fails, or is a file of other values or without origins; the message names it.
     """
-    answers = (
-        checked_forecasts(forecaster, request_at(panel, windows, seed))
-        for windows in origins
-    )
+    apart = np.diff([windows.cutoff for windows in origins])
+    if not forecaster.knows_origins and (apart < panel.horizon).any():
+        raise ModelError(
+            f"{forecaster.name} has one forecast for each time, and origins that are "
+            f"{apart.min()} apart ask for forecasts of one time up to {panel.horizon} steps ahead",
+            "add to its file a column 'cutoff', the last time seen at the origin of each forecast, "
+            f"or ask for origins {panel.horizon} or more steps apart (--step {panel.horizon})",
+        )
+    answers = (_ask(forecaster, panel, windows, seed) for windows in origins)
     return score_forecasts(answers, origins, keep_quantiles=keep_quantiles)
+
+
+def _ask(
+    forecaster: Forecaster, panel: Panel, windows: Windows, seed: int
+) -> Forecasts:
+    """Return a forecaster's answer at one origin, which is of the values that came.
+
+    Raises
+    ------
+    ModelError
+        Its file has the target, and other values of it.
+    """
+    request = request_at(panel, windows, seed)
+    answer = checked_forecasts(forecaster, request)
+    if answer.truth is None:
+        return answer
+    # a missing value differs from none
+    gaps = np.abs(answer.truth - windows.future)
+    differs = gaps > _MOST_ROUNDED * windows.scale[:, None]
+    if differs.any():
+        window, step = np.argwhere(differs)[0]
+        raise ModelError(
+            f"{forecaster.name} has targets of its own, which differ from the table's in "
+            f"{differs.sum()} of {differs.size} steps: {answer.truth[window, step]:.6g} for "
+            f"{windows.future[window, step]:.6g} of series {request.names[window]!r} at "
+            f"{request.times[step]}",
+            "are its series and times those of the table? Without that column nothing is checked",
+        )
+    return answer
 
 
 def score_forecasts(
@@ -154,6 +202,7 @@ def score_forecasts(
     levels = np.array(LEVELS)
     n = sum(len(windows) for windows in origins)
     quantiles = None
+    unread: tuple[str, ...] = ()
     means = []
     losses: dict[str, list[np.ndarray]] = {name: [] for name in WINDOW_LOSSES}
     sizes = [np.abs(windows.future).mean() * len(windows) for windows in origins]
@@ -163,6 +212,7 @@ def score_forecasts(
     for windows in origins:
         answer = next(waiting)
         means.append(answer.mean)
+        unread = answer.unread
         scored = ForecastWindows(
             y=windows.future,
             forecast=answer,
@@ -191,6 +241,7 @@ def score_forecasts(
         mean=np.concatenate(means),
         quantiles=quantiles if "sql" in known else None,
         losses=known,
+        unread=unread,
     )
 
 

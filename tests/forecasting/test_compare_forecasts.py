@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.comparison.forecasts import answer_comparison, compare_forecasts
-from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.gate.checks import check_gate
 from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import (
@@ -349,6 +349,68 @@ def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
     assert named["difference"] == from_file["difference"]
     # F has no twin here
     assert result.row("file", "where F fails")["verdict"] == "no claim"
+
+
+@pytest.fixture(scope="module")
+def own_file():
+    """Return a table, and a file with a forecast for each row of it."""
+    table = simulate_series(32, 48)
+    file = table.rename(columns={"target": "mean"})
+    return table, file.assign(mean=file["mean"] + 0.1)
+
+
+def compare_file(table, file, **how):
+    return compare_forecasts(
+        table,
+        "seasonal_naive",
+        {"file": file},
+        horizon=6,
+        learning=1,
+        twins=0,
+        **COLUMNS,
+        **how,
+    )
+
+
+def test_a_file_needs_a_cutoff_where_origins_overlap(own_file):
+    table, file = own_file
+    assert compare_file(table, file, origins=2).table["overall"].tolist() == ["better"]
+    with pytest.raises(
+        ModelError, match=r"are 2 apart .* to its file a column 'cutoff'"
+    ):
+        compare_file(table, file, origins=3, step=2)
+    months = pd.DatetimeIndex(table["timestamp"].unique())
+    files = []
+    for cutoff in months[-30:-6]:
+        files.append(file[file["timestamp"] > cutoff].assign(cutoff=cutoff))
+    given = compare_file(table, pd.concat(files), origins=3, step=2)
+    assert given.table["overall"].tolist() == ["better"]
+
+
+def test_a_copy_of_the_target_must_be_that_of_the_table(own_file):
+    table, file = own_file
+    file = file.assign(target=table["target"].round(2))
+    # what is not known yet says nothing
+    for given in (file, file.assign(target=np.nan)):
+        assert compare_file(table, given).table["overall"].tolist() == ["better"]
+    late = file.assign(timestamp=file["timestamp"] + pd.offsets.MonthBegin(1))
+    with pytest.raises(
+        ModelError, match=r"which differ from the table's in \d+ of 192"
+    ):
+        compare_file(table, late)
+
+
+def test_columns_that_nothing_is_read_from_are_named(own_file):
+    table, file = own_file
+    levels = {str(level): file["mean"] for level in LEVELS[1:]}
+    lacking = file.assign(**levels, lo=1.0)
+    notes = compare_file(table, lacking).notes
+    told = (
+        "file: nothing is read from its columns 0.2, 0.3, .* 1 more; .* all 9 of them"
+    )
+    assert any(re.match(told, note) for note in notes)
+    with pytest.raises(DataError, match=r"no quantiles in its columns lo, 0\.2,"):
+        compare_file(table, file.assign(lo=1.0, **{"0.2": 1}), loss="sql")
 
 
 def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on():

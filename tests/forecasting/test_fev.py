@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from amlb_ext.cli import main
-from amlb_ext.core.errors import ConfigError, RunError
+from amlb_ext.core.errors import ConfigError, HardsynthError, RunError
 from amlb_ext.models.forecasters import LEVELS
 from amlb_ext.report import report_tables
 from amlb_ext.report.series import build_series_report
@@ -101,15 +102,64 @@ def test_a_task_without_predictions_is_told(twin, predictions):
     assert not told.is_complete
 
 
-def test_rows_that_say_their_series_may_stand_in_any_order(twin, predictions):
-    path = predictions / "stores_no__2_full.parquet"
-    table = pq.read_table(path)
-    ids = [f"w{item:05d}" for item in range(table.num_rows)]
-    mixed = table.append_column("item_id", [ids]).take(
-        np.random.default_rng(0).permutation(table.num_rows)
+STORES = "stores_no__2_full"
+
+
+@pytest.fixture
+def stores(twin, predictions):
+    """Return the file of one task, its predictions, names of its series and times to predict."""
+    loaded = ForecastSuite.load(twin.suite).tables[-1]
+    failing = loaded.read_failing_windows()
+    (windows,) = failing.tests
+    path = predictions / f"{STORES}.parquet"
+    return SimpleNamespace(
+        path=path,
+        table=pq.read_table(path),
+        names=[failing.panel.names[item] for item in windows.items],
+        times=failing.panel.future_times(windows.cutoff).tolist(),
     )
-    pq.write_table(mixed, path)
+
+
+@pytest.mark.parametrize("column", ["item_id", "ITEM_ID", "id", "shop"])
+def test_rows_that_say_their_series_may_stand_in_any_order(
+    twin, predictions, stores, column
+):
+    n = stores.table.num_rows
+    ids = [f"w{item:05d}" for item in range(n)]
+    if column == "shop":
+        ids = stores.names
+    order = np.random.default_rng(0).permutation(n)
+    mixed = stores.table.append_column(column, [ids]).take(order)
+    pq.write_table(mixed, stores.path)
     scores = scores_by_framework(report(twin.suite, predictions)[1])
+    assert scores["naive"].tolist() == pytest.approx(scores["F"].tolist())
+
+
+@pytest.mark.parametrize("column", ["timestamp", "ds"])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]])
+def test_steps_that_say_their_times_may_stand_in_any_order(
+    twin, predictions, stores, column, order
+):
+    table = stores.table
+    for number, name in enumerate(table.column_names):
+        lists = [[row[step] for step in order] for row in table[name].to_pylist()]
+        table = table.set_column(number, name, [lists])
+    times = [[stores.times[step] for step in order]] * table.num_rows
+    pq.write_table(table.append_column(column, [times]), stores.path)
+    scores = scores_by_framework(report(twin.suite, predictions)[1])
+    assert scores["naive"].tolist() == pytest.approx(scores["F"].tolist())
+
+
+def test_the_past_that_fev_hands_out_may_stand_beside_predictions(
+    twin, predictions, stores
+):
+    past = [[stores.times[0] - pd.DateOffset(months=k) for k in (3, 2, 1)]]
+    table = stores.table.append_column("timestamp", [past * stores.table.num_rows])
+    table = table.rename_columns(
+        [name.replace("0.", "q0.") for name in table.column_names]
+    )
+    pq.write_table(table, stores.path)
+    scores = scores_by_framework(report(twin.suite, predictions)[1], metric="sql")
     assert scores["naive"].tolist() == pytest.approx(scores["F"].tolist())
 
 
@@ -130,6 +180,19 @@ def changed(table, change):
         return table.rename_columns(["mean", *table.column_names[1:]])
     elif change == "others":
         return table.append_column("item_id", [["x"] * table.num_rows])
+    elif change == "unknown order":
+        return table.append_column("shop", [list(range(table.num_rows))[::-1]])
+    elif change == "late":
+        times = list(pd.date_range("2100-01-01", periods=4, freq="MS"))
+        return table.append_column("timestamp", [[times] * table.num_rows])
+    elif change == "reversed levels":
+        heads = table.column_names
+        return table.rename_columns([heads[0], *heads[:0:-1]])
+    elif change == "distances":
+        for number, level in enumerate(LEVELS, start=1):
+            distances = [[level - 0.5] * 4] * table.num_rows
+            table = table.set_column(number, str(level), [distances])
+        return table
     return table.set_column(0, "predictions", [lists])
 
 
@@ -143,6 +206,10 @@ def changed(table, change):
         ("fewer", "has 31 rows, the task has 32 series"),
         ("renamed", "has no column 'predictions'"),
         ("others", "has no prediction of series 'w00000', and lacks 32"),
+        ("unknown order", "a column 'shop' that tells its rows apart, e.g. 31, and by"),
+        ("late", r"row 1 \(series .*'timestamp' is 2100-01-01 .* the task asks for"),
+        ("reversed levels", r"a quantile at 0.\d below that at 0.\d in 128 of 128 ste"),
+        ("distances", "a mean far outside its own quantiles in 128 of 128 steps"),
         ("damaged", "is no Parquet file"),
     ],
 )
@@ -152,7 +219,7 @@ def test_predictions_that_do_not_fit_are_refused(twin, predictions, change, mess
         path.write_bytes(b"PAR1")
     else:
         pq.write_table(changed(pq.read_table(path), change), path)
-    with pytest.raises(RunError, match=message):
+    with pytest.raises(HardsynthError, match=message):
         report(twin.suite, predictions)
 
 

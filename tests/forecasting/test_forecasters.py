@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.frequency import parse_frequency
 from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import (
     GLOBAL_NAMES,
@@ -18,6 +19,7 @@ from amlb_ext.models.forecasters import (
     make_forecaster,
 )
 from amlb_ext.models.local_methods import METHODS, theta
+from amlb_ext.sources.long_columns import read_times
 from amlb_ext.stats.window_losses import (
     scaled_errors,
     scaled_quantile_losses,
@@ -228,14 +230,115 @@ def test_forecasts_that_are_not_there_are_explained(ids, times, message):
         forecasts_of(ids, times).forecast(asked)
 
 
-def test_a_file_in_another_time_zone_is_told():
-    hours = pd.date_range("2020-01-01", periods=HORIZON, freq="h")
-    asked = replace(request(pasts(1), names=("1",)), times=hours, frequency="h")
-    there = tuple(f"{hour.isoformat()}+02:00" for hour in hours)
-    assert forecasts_of(("1",), there).forecast(asked).mean.shape == (1, HORIZON)
-    utc = tuple(f"{hour.isoformat()}Z" for hour in hours - pd.Timedelta(hours=2))
+@pytest.mark.parametrize(
+    ("frequency", "asked_for", "times"),
+    [
+        ("QS-FEB", "2000-02-01", ("2000-04-30", "2000-07-31", "2000-10-31")),
+        ("Q-JAN", "2000-01-31", ("1999-11-15", "2000-02-15", "2000-05-15")),
+        ("BQS-FEB", "2000-02-01", ("2000-02-03", "2000-05-03", "2000-08-03")),
+        ("AS-APR", "2000-04-01", ("2001-03-31", "2002-03-31", "2003-03-31")),
+        ("A-MAR", "2000-03-31", ("1999-04-01", "2000-04-01", "2001-04-01")),
+        ("AS-JAN", "2000-01-01", ("2000", "2001", "2002")),
+        ("QS-OCT", "2000-01-01", ("2000Q1", "2000Q2", "2000Q3")),
+        # pandas says in which month the year of a period ends
+        ("QS-FEB", "2000-02-01", pd.period_range("2001Q1", freq="Q-JAN", periods=3)),
+    ],
+)
+def test_any_day_of_a_fiscal_quarter_or_year_will_do(frequency, asked_for, times):
+    wanted = pd.date_range(asked_for, periods=3, freq=parse_frequency(frequency))
+    asked = replace(request(pasts(2)), frequency=frequency, times=wanted)
+    forecast = forecasts_of(("s0", "s1"), times).forecast(asked)
+    assert forecast.mean.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("frequency", "asked_for", "times"),
+    [
+        ("QS-FEB", "2000-02-01", ("2000Q1", "2000Q2", "2000Q3", "2000Q4")),
+        ("AS-APR", "2000-04-01", ("2000", "2001", "2002", "2003")),
+    ],
+)
+def test_names_of_calendar_quarters_are_refused_beside_fiscal_ones(
+    frequency, asked_for, times
+):
+    wanted = pd.date_range(asked_for, periods=3, freq=parse_frequency(frequency))
+    asked = replace(request(pasts(1)), frequency=frequency, times=wanted)
+    with pytest.raises(ModelError, match="begin calendar years or quarters"):
+        forecasts_of(("s0",), times).forecast(asked)
+
+
+#: Hours of Berlin over a change of clocks, behind which nothing changes.
+BERLIN = pd.date_range("2024-03-30", "2024-04-03", freq="h", tz="Europe/Berlin")
+TOKYO = pd.date_range("2024-03-30", periods=72, freq="h", tz="Asia/Tokyo")
+MONTHS = pd.date_range("2023-01-01", periods=24, freq="MS", tz="Europe/Berlin")
+
+
+def asked_behind(times, frequency):
+    """Return what is asked for the last times of a table, as the panel reads them."""
+    clock = read_times(pd.Series(times), "table").clock()
+    shown = times.tz_localize(None)
+    if clock is not None:
+        shown = clock.show(times.tz_convert("UTC").tz_localize(None))
+    return replace(
+        request(pasts(1)),
+        times=shown[-HORIZON:],
+        frequency=frequency,
+        clock=clock,
+        cutoff=shown[-HORIZON - 1],
+    )
+
+
+@pytest.mark.parametrize("zone", ["as the table", "UTC", "America/New_York"])
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("n_rows", [HORIZON, 20])
+@pytest.mark.parametrize(
+    ("table", "frequency"), [(BERLIN, "H"), (TOKYO, "H"), (MONTHS, "MS")]
+)
+def test_a_file_is_read_on_the_clock_of_the_table(
+    table, frequency, n_rows, as_text, zone
+):
+    """Same instants are the same times, whichever part of them the file has."""
+    times = table[-n_rows:]
+    if zone != "as the table":
+        times = times.tz_convert(zone)
+    given = times.map(str) if as_text else times
+    forecast = forecasts_of(("s0",), given).forecast(asked_behind(table, frequency))
+    assert forecast.mean[0].tolist() == list(range(n_rows - HORIZON, n_rows))
+
+
+def test_hours_of_which_one_side_has_a_zone_are_refused():
+    asked = asked_behind(TOKYO, "H")
+    naive = TOKYO.tz_localize(None)
+    with pytest.raises(ModelError, match="of the table have a time zone and those of"):
+        forecasts_of(("s0",), naive).forecast(asked)
+    with pytest.raises(ModelError, match="of mine have a time zone and those of the t"):
+        forecasts_of(("s0",), TOKYO).forecast(asked_behind(naive, "H"))
+    # without zones on either side a shift can only be told
+    hours = asked_behind(naive, "H")
+    utc = tuple(f"{hour.isoformat()}Z" for hour in hours.times - pd.Timedelta(hours=2))
     with pytest.raises(ModelError, match="are there 2 hours earlier: is the file in"):
-        forecasts_of(("1",), utc).forecast(asked)
+        forecasts_of(("s0",), utc).forecast(hours)
+
+
+def with_cutoffs(*cutoffs):
+    """Return the forecaster of a file with forecasts from several origins."""
+    parts = [
+        pd.DataFrame({"id": "s0", "when": TIMES, "cutoff": cutoff, "mean": number})
+        for number, cutoff in enumerate(cutoffs)
+    ]
+    return forecasts_from_table(pd.concat(parts), "mine", series="id", time="when")
+
+
+def test_a_cutoff_tells_forecasts_of_one_time_apart():
+    asked = replace(request(pasts(1)), frequency="QS-JAN")
+    mine = with_cutoffs("2019-07-01", "2019-12-31")
+    for number, cutoff in enumerate(("2019-07-01", "2019-10-01")):
+        answer = mine.forecast(replace(asked, cutoff=pd.Timestamp(cutoff)))
+        assert (answer.mean == number).all()
+    with pytest.raises(ModelError, match=r"none from the origin .*: its cutoffs are"):
+        mine.forecast(replace(asked, cutoff=pd.Timestamp("2019-04-01")))
+    with pytest.raises(ModelError, match="add a column 'cutoff'"):
+        forecasts_of(("s0", "s0"), QUARTERS)
 
 
 class Promoted(Repeat):
@@ -259,14 +362,28 @@ def test_a_forecaster_may_take_what_is_known_beforehand():
     assert (ImportedForecaster("repeat", Repeat).forecast(asked).mean != 7).all()
 
 
-def quantiles_headed(head):
+def quantiles_headed(head, mean=0.5):
     """Return the forecaster of a file with quantiles under the heads that ``head`` makes."""
-    levels = {head(level): [level] * HORIZON for level in LEVELS}
-    table = pd.DataFrame({"id": "s0", "when": TIMES, "mean": 0.5, **levels})
+    index = pd.MultiIndex.from_product([[f"s{k}" for k in range(30)], TIMES])
+    table = pd.DataFrame({"mean": mean}, index=index).rename_axis(["id", "when"])
+    table = table.assign(**{str(level): level for level in LEVELS})
+    table = table.rename(columns={str(level): head(level) for level in LEVELS})
     return forecasts_from_table(table, "mine", series="id", time="when")
 
 
-@pytest.mark.parametrize("head", [str, "{:.2f}".format, lambda level: f"{level}"[1:]])
+@pytest.mark.parametrize(
+    "head",
+    [
+        str,
+        "{:.2f}".format,
+        lambda level: f"{level}"[1:],
+        lambda level: f"q{level * 100:.0f}",
+        lambda level: f"P{level * 100:.0f}",
+        "{:.0%}".format,
+        "quantile_{}".format,
+        lambda level: level + 1e-17,
+    ],
+)
 def test_levels_are_read_as_numbers(head):
     asked = request(pasts(1))
     assert (checked_forecasts(quantiles_headed(head), asked).quantiles == LEVELS).all()
@@ -275,6 +392,48 @@ def test_levels_are_read_as_numbers(head):
 class Backwards(Repeat):
     def predict(self, horizon):
         return pd.Series(range(horizon))[::-1]
+
+
+class Headed(Repeat):
+    """Quantiles as a frame, headed by what a subclass makes of the levels."""
+
+    heads = staticmethod(list)
+
+    def predict_quantiles(self, horizon, levels):
+        frame = pd.DataFrame({level: [self.last + level] * horizon for level in levels})
+        order = [0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.4, 0.6, 0.5]
+        return self.heads(frame[order])
+
+
+class Nameless(Headed):
+    @staticmethod
+    def heads(frame):
+        return frame.set_axis(list("abcdefghi"), axis=1)
+
+
+class Swapped(Headed):
+    """Levels by position, of which the outer ones and most of the others are in order."""
+
+    @staticmethod
+    def heads(frame):
+        order = [0.1, 0.2, 0.3, 0.5, 0.4, 0.6, 0.7, 0.8, 0.9]
+        return frame[order].to_numpy()
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        lambda frame: frame,
+        lambda frame: frame.T,
+        lambda frame: frame.rename(columns="{:.2f}".format),
+    ],
+)
+def test_a_frame_of_quantiles_is_read_by_its_heads(heads):
+    headed = type("Named", (Headed,), {"heads": staticmethod(heads)})
+    answer = checked_forecasts(ImportedForecaster("mine", headed), request(pasts(1)))
+    assert (answer.quantiles - answer.mean[..., None]) == pytest.approx(
+        np.tile(LEVELS, (1, HORIZON, 1))
+    )
 
 
 class Imaginary(Repeat):
@@ -289,28 +448,58 @@ class Imaginary(Repeat):
         (lambda: ImportedForecaster("mine", Imaginary), "no real numbers"),
         (
             lambda: quantiles_headed(lambda level: round(1 - level, 1)),
-            "a quantile at 0.9 below that at 0.1 in 3 of 3 steps",
+            "a quantile at 0.9 below that at 0.1 in 90 of 90 steps",
+        ),
+        (
+            lambda: ImportedForecaster("mine", Swapped),
+            "a quantile at 0.5 below that at 0.4 in 90 of 90 steps",
+        ),
+        (lambda: ImportedForecaster("mine", Nameless), "columns a, b, c, .*, wanted"),
+        (
+            lambda: quantiles_headed(str, mean=50.0),
+            "a mean far outside its own quantiles in 90 of 90 steps, e.g. 50 where",
         ),
     ],
 )
 def test_forecasts_in_another_form_are_refused(made, message):
     with pytest.raises(ModelError, match=message):
-        checked_forecasts(made(), request(pasts(1)))
+        checked_forecasts(made(), request(pasts(30)))
 
 
-def test_quantiles_that_cross_by_little_are_taken():
-    """Those of separate regressions do so in many steps."""
-    table = pd.DataFrame({"id": "s0", "when": TIMES, "mean": 0.5})
-    table = table.assign(**{str(level): level for level in LEVELS})
-    table.loc[table.index[1:], str(LEVELS[-1])] = LEVELS[0] - 0.01
+def test_quantiles_that_cross_by_chance_are_taken():
+    """Those of separate regressions do so in nearly every step."""
+    chance = np.random.default_rng(0)
+    columns = {str(level): level + chance.normal(0, 0.06, 60) for level in LEVELS}
+    crosses = (np.diff(np.stack(list(columns.values())), axis=0) < 0).any(axis=0)
+    assert crosses.mean() > 0.5
+    ids = [f"s{k}" for k in range(60 // HORIZON) for _ in TIMES]
+    when = list(TIMES) * (60 // HORIZON)
+    table = pd.DataFrame({"id": ids, "when": when, "mean": 0.5, **columns})
     mine = forecasts_from_table(table, "mine", series="id", time="when")
-    assert checked_forecasts(mine, request(pasts(1))).quantiles.shape[1] == HORIZON
+    answer = checked_forecasts(mine, request(pasts(60 // HORIZON)))
+    assert answer.quantiles.shape[1] == HORIZON
 
 
 def test_two_columns_of_point_forecasts_are_refused():
     table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0, "prediction": 2.0})
     with pytest.raises(ModelError, match="two columns of point forecasts, 'mean' and"):
         forecasts_from_table(table, "mine", series="id", time="when")
+
+
+def test_two_columns_of_one_level_are_refused():
+    table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0, "q10": 1, "0.1": 2})
+    with pytest.raises(
+        ModelError, match=r"two columns of quantiles at 0\.1, one of th"
+    ):
+        forecasts_from_table(table, "mine", series="id", time="when")
+
+
+def test_a_mean_of_rare_demand_may_lie_above_its_quantiles():
+    rare = tuple(np.where(np.arange(40) % 20, 0.0, 8.0) for _ in range(2))
+    table = pd.DataFrame({"id": "s0", "when": TIMES, "mean": 0.4})
+    table = table.assign(**{str(level): 0.0 for level in LEVELS})
+    mine = forecasts_from_table(table, "mine", series="id", time="when")
+    assert checked_forecasts(mine, request(rare[:1])).quantiles is not None
 
 
 def test_a_forecast_that_is_no_number_is_named():

@@ -203,6 +203,18 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     assert mean["F"] == pytest.approx(failing.forecasts.mase.mean())
 
 
+def test_quantiles_of_other_levels_are_no_result(made, failing, tmp_path):
+    turned = [
+        replace(answer, quantiles=answer.quantiles[..., ::-1])
+        for answer in answers_of(failing, "theta")
+    ]
+    amlb_run(made, tmp_path, "Turned", turned)
+    (task,) = build_series_report(made, [tmp_path], charts=False).report.tasks
+    (row,) = task.asked("all rows").to_dict("records")
+    assert row["verdict"] == "incomplete"
+    assert "Turned forecasts a quantile at" in row["reason"]
+
+
 def test_who_loses_where_f_is_replaced_is_told_as_compare_does(tmp_path):
     """In the sections that a suite of tables has, with F's twins as the control."""
     panel = read_panel(simulate_series(60, 96), SIMULATED_ROLES)
