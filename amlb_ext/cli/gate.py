@@ -139,6 +139,8 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     """
     check_file(suite)
     need = {name: options.pop(name) for name in ("need", "where", "margin", "no_harm")}
+    if need["need"] == "better":
+        refuse_flags(typed, ("segment",), "with --need better", "add --need not-worse")
     need["max_flips"] = max_flips and read_share(max_flips, "--max-flips")
     commands: tuple[str, ...] = ()
     differing: list[str] = []

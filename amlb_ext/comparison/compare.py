@@ -369,6 +369,11 @@ def compare_labelled(
             table=rows.task.features,
             f=side_f,
             refits=tuple(refit_sides),
+            no_refits=(
+                "it is given as predictions"
+                if baseline.is_predictions
+                else "give its training rows"
+            ),
             loss=chosen,
         ),
         sides,

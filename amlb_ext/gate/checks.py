@@ -222,7 +222,7 @@ def check_gate(
         Also needed: the share of rows that F decides rightly and the candidate wrongly is shown to
         be no more than this.
     level : float, optional
-        For the words; that of the comparison.
+        Of the intervals of a table of contrasts, for the words; .95 when omitted.
     data : str
         What the table is called.
     unit : Unit, optional
@@ -252,6 +252,11 @@ def check_gate(
     contrasts = _common_table(answer, data)
     verb, unit, swaps = "fails", unit or ROW, swaps or {}
     if isinstance(answer, ModelComparison):
+        if level not in (None, answer.level):
+            raise ConfigError(
+                f"level is {level}, and the comparison's intervals are of {answer.level}",
+                f"give level={level} to the comparison",
+            )
         level, verb, unit = answer.level, answer.verb, answer.unit
         swaps = {data or "the table": answer.swap}
     elif (no_harm or max_flips is not None) and not swaps:

@@ -360,7 +360,7 @@ def judge_swaps(
         return SwapAnswer()
     contrasts = {name: rows.contrast(side) for name, side in candidates.items()}
     loss_f = rows.capped(rows.f)
-    table = judge_segments(segments, contrasts, loss_f, rows.judged.compared.level)
+    table = judge_segments(segments, contrasts, rows.judged.compared.level)
     swaps = {}
     if len(loss_f) >= FEWEST_ROWS and rows.table.shape[1]:
         coded = TableCoder().fit(rows.table).transform(rows.table)

@@ -95,6 +95,15 @@ class Contrast(ABC):
         return len(self.d)
 
     @abstractmethod
+    def loss_of_f(self, inside: np.ndarray) -> float:
+        """Return the mean loss of F over a group, on the scale of its change.
+
+        Parameters
+        ----------
+        inside : ndarray of shape (n,), bool
+        """
+
+    @abstractmethod
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the change of a group, and the influence of each row on it.
 
@@ -149,6 +158,11 @@ class RowContrast(Contrast):
         clusters: np.ndarray | None = None,
     ) -> None:
         super().__init__(np.asarray(loss_g - loss_f, dtype=float), clusters)
+        self._loss_f = loss_f
+
+    def loss_of_f(self, inside: np.ndarray) -> float:
+        """Return the mean loss of F over a group; see :meth:`Contrast.loss_of_f`."""
+        return float(self._loss_f[inside].mean())
 
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean d of a group; see :meth:`Contrast.mean`."""
@@ -178,22 +192,26 @@ class AucContrast(Contrast):
         self.scores_f, self.scores_g = (
             np.where(is_positive, scores, -scores) for scores in (scores_f, scores_g)
         )
-        d = np.empty(len(is_positive))
+        by_f, by_g = np.empty((2, len(is_positive)))
         for own, other in (self.sides, self.sides[::-1]):
-            d[own] = self._misranked_more(
-                own, other, np.full(len(other), 1 / len(other))
-            )
-        super().__init__(d, clusters)
+            by_f[own], by_g[own] = self._misranked(own, other)
+        super().__init__(by_g - by_f, clusters)
+        self._by_f = by_f
 
-    def _misranked_more(
-        self, rows: np.ndarray, others: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """Return how much more weight of the others G misranks each row with than F does."""
-        by_g, by_f = (
+    def _misranked(
+        self, rows: np.ndarray, others: np.ndarray, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weight of the others that F and G misrank each row with."""
+        by_f, by_g = (
             misranked_by(scores[rows], -scores[others], weights)
-            for scores in (self.scores_g, self.scores_f)
+            for scores in (self.scores_f, self.scores_g)
         )
-        return by_g - by_f
+        return by_f, by_g
+
+    def loss_of_f(self, inside: np.ndarray) -> float:
+        """Return the mean over classes of a group; see :meth:`Contrast.loss_of_f`."""
+        of_sides = [own[inside[own]] for own in self.sides]
+        return float(np.mean([self._by_f[own].mean() for own in of_sides if len(own)]))
 
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean over classes of a group; see :meth:`Contrast.mean`."""
@@ -210,7 +228,8 @@ class AucContrast(Contrast):
             change += mean / len(present)
             influence[own] += share * (self.d[own] - mean) / len(present)
             # a row of the other class counts by the pairs that it makes with the group
-            pairs = self._misranked_more(other, own, share) - mean
+            by_f, by_g = self._misranked(other, own, share)
+            pairs = by_g - by_f - mean
             influence[other] += pairs / len(other) / len(present)
         return change, influence
 

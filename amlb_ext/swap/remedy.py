@@ -23,7 +23,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.answers import Labels
+from amlb_ext.models.answers import Answers, Labels
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.swap.contrast import Change, standard_error
 from amlb_ext.swap.foresee import (
@@ -257,19 +257,26 @@ class _Mixture(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coder_")
 
-    def _mix(self, X: Any) -> np.ndarray:
-        """Return the mixture of what both models answer."""
+    def _mix(self, X: Any) -> Answers:
+        """Return the mixture of what both models answer, and what it decides for.
+
+        Where a model stands alone its own decisions count, as they did when the mixture was chosen.
+        """
         table = GivenTable.of(X)
-        f = ModelAdapter(self.F, "F").answer(table, self.labels_).f
-        g = ModelAdapter(self.G, "G").answer(table, self.labels_).f
-        weight = np.full(len(f), self.weight)
+        F = ModelAdapter(self.F, "F").answer(table, self.labels_)
+        G = ModelAdapter(self.G, "G").answer(table, self.labels_)
+        weight = np.full(len(F.f), self.weight)
         if self.passes_:
             columns = self.coder_.transform(table.frame)
-            Z = np.column_stack([columns, predictions_as_columns(f, g)])
+            Z = np.column_stack([columns, predictions_as_columns(F.f, G.f)])
             weight[foreseen_change(self.passes_, Z) >= 0] = self.weight_bad
-        if f.ndim > 1:
-            weight = weight[:, None]
-        return np.asarray(weight * g + (1 - weight) * f)
+        if F.decided is None or G.decided is None:
+            return Answers(f=weight * G.f + (1 - weight) * F.f)
+        mixed = weight[:, None] * G.f + (1 - weight[:, None]) * F.f
+        decided = np.argmax(mixed, axis=1)
+        for own, alone in ((F, weight == 0), (G, weight == 1)):
+            decided = np.where(alone, own.decided, decided)
+        return Answers(f=mixed, decided=decided)
 
 
 class MixedRegressor(RegressorMixin, _Mixture):
@@ -277,7 +284,7 @@ class MixedRegressor(RegressorMixin, _Mixture):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the prediction of each row, ``(n,)``, in the target's unit."""
-        return self._mix(X)
+        return self._mix(X).f
 
 
 class MixedClassifier(ClassifierMixin, _Mixture):
@@ -287,8 +294,8 @@ class MixedClassifier(ClassifierMixin, _Mixture):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, ``(n, C)``."""
-        return self._mix(X)
+        return self._mix(X).f
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        return self.classes_[np.argmax(self._mix(X), axis=1)]
+        """Return the most probable class of each row; of one model alone, what it decides."""
+        return self.classes_[self._mix(X).decided]

@@ -13,8 +13,10 @@ any group (:mod:`amlb_ext.swap.contrast`).
 
 from __future__ import annotations
 
+import contextlib
+import operator as op
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,7 @@ from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.unit import Unit
 from amlb_ext.models.answers import label_text
 from amlb_ext.swap.contrast import FEWEST_CHANGED, Contrast
+from amlb_ext.units.conditions import plain_number, short_number
 
 #: Fewer rows of a segment are not judged.
 FEWEST_ROWS = 30
@@ -36,6 +39,17 @@ MOST_VALUES = 20
 FEW_NUMBERS = 10
 
 _COMPARED = re.compile(r"\s*(.+?)\s*(<=|>=|==|!=|<|>|=)\s*(.+?)\s*")
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": op.lt,
+    "<=": op.le,
+    ">": op.gt,
+    ">=": op.ge,
+    "=": op.eq,
+    "==": op.eq,
+    "!=": op.ne,
+}
+#: Between two conditions, and not inside quotes.
+_AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
 _BETWEEN = re.compile(r"\s*(\S+)\s*(<=|<)\s*(.+?)\s*(<=|<)\s*(\S+)\s*")
 
 
@@ -189,7 +203,9 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
     is_number = pd.api.types.is_numeric_dtype(column)
     if is_number and column.nunique() > FEW_NUMBERS:
         edges = np.unique(column.quantile([0.25, 0.5, 0.75]))
-        segments = _intervals(name, edges, column)
+        least = column.min()
+        # of a number that is mostly its smallest value, the others are one segment
+        segments = _intervals(name, edges[edges > least], column, least)
     else:
         values = column[~is_missing].unique()
         if len(values) > MOST_VALUES:
@@ -199,7 +215,7 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
             )
         segments = [
             Segment(
-                name=f"{name} = {label_text(value)}",
+                name=f"{name} = {_quoted(label_text(value))}",
                 inside=(column == value).fillna(False).to_numpy(dtype=bool),
             )
             for value in sorted(values, key=str)
@@ -209,8 +225,24 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
     return segments
 
 
-def _intervals(name: str, given: Any, column: pd.Series) -> list[Segment]:
-    """Return the intervals of a column of numbers between some edges."""
+def _quoted(text: str) -> str:
+    """Return a value as a condition writes it: in quotes where it holds ``and``."""
+    return f'"{text}"' if _AND.search(text) else text
+
+
+def _intervals(
+    name: str, given: Any, column: pd.Series, least: float | None = None
+) -> list[Segment]:
+    """Return the intervals of a column of numbers between some edges; above ``least`` for none."""
+    if least is not None and not len(given):
+        text = plain_number(least)
+        return [
+            Segment(
+                name=f"{name} {operator} {text}",
+                inside=_compare(column, operator, text),
+            )
+            for operator in ("=", ">")
+        ]
     try:
         edges = np.asarray(list(given), dtype=float)
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
@@ -224,7 +256,10 @@ def _intervals(name: str, given: Any, column: pd.Series) -> list[Segment]:
             f"the edges of {name!r} are {list(given)}",
             "give numbers in ascending order",
         )
-    texts = [f"{edge:g}" for edge in edges]
+    texts = [plain_number(edge) for edge in edges]
+    if least is not None:
+        # quartiles may lie anywhere between two values
+        texts = [short_number(edge, numbers.__lt__) for edge in edges]
     segments = [Segment(name=f"{name} < {texts[0]}", inside=numbers < edges[0])]
     for position in range(len(edges) - 1):
         low, high = edges[position], edges[position + 1]
@@ -238,7 +273,7 @@ def _intervals(name: str, given: Any, column: pd.Series) -> list[Segment]:
 def _meets(text: str, table: pd.DataFrame) -> np.ndarray:
     """Return which rows meet a condition in words."""
     inside = np.ones(len(table), dtype=bool)
-    for part in re.split(r"\s+and\s+", text.strip()):
+    for part in _AND.split(text.strip()):
         inside &= _meets_one(part, table)
     return inside
 
@@ -265,36 +300,35 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     """Return which values of a column compare so with a text; missing ones do not."""
     value: Any = text.strip("'\"")
     known = column.notna().to_numpy()
-    if operator in ("=", "==", "!="):
-        try:
-            is_equal = (column.astype(float) == float(value)).to_numpy()
-        except (TypeError, ValueError):
-            is_equal = (column.astype(str) == value).to_numpy()
+    is_date = pd.api.types.is_datetime64_any_dtype(column)
+    if operator in ("=", "==", "!=") and not is_date:
+        # of texts 01 and 1 are two values
+        is_equal = (column.map(label_text, na_action="ignore") == value).to_numpy()
+        if pd.api.types.is_numeric_dtype(column):
+            with contextlib.suppress(ValueError):
+                are_equal = column.astype(float) == float(value)
+                is_equal = is_equal | are_equal.to_numpy(dtype=bool, na_value=False)
         return np.asarray((~is_equal if operator == "!=" else is_equal) & known)
-    values: Any
+    values: Any = column
     try:
-        if pd.api.types.is_datetime64_any_dtype(column):
-            values, value = column, pd.Timestamp(value)
+        if is_date:
+            value = pd.Timestamp(value)
+            if column.dt.tz is not None and value.tz is None:
+                value = value.tz_localize(column.dt.tz)
         else:
             values, value = column.astype(float), float(value)
+        compared = _OPERATORS[operator](values, value)
     except (TypeError, ValueError):
         raise ConfigError(
             f"column {column.name!r} cannot be compared with {text!r} by {operator}",
             "compare numbers and dates by <, texts by =",
         ) from None
-    compared = {
-        "<": values < value,
-        "<=": values <= value,
-        ">": values > value,
-        ">=": values >= value,
-    }[operator]
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
 
 
 def judge_segments(
     segments: Sequence[Segment],
     contrasts: Mapping[str, Contrast],
-    loss_f: np.ndarray,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Return how each model changes the loss in each segment, with simultaneous intervals.
@@ -304,7 +338,6 @@ def judge_segments(
     segments : sequence of Segment
     contrasts : mapping of str to Contrast
         By model; the intervals of one model hold together.
-    loss_f : ndarray of shape (n,)
     level : float
 
     Returns
@@ -326,15 +359,15 @@ def judge_segments(
         for model, contrast in contrasts.items():
             change = contrast.change(inside)
             clusters = contrast.clusters
-            se = change.se
+            se, loss_f = change.se, contrast.loss_of_f(segment.inside)
             quantile = float(student.ppf(1 - tail / 2, change.df))
             record: dict[str, Any] = {
                 "segment": segment.name,
                 "model": model,
                 "rows": n_inside,
                 "share": n_inside / len(inside),
-                "loss_f": float(loss_f[segment.inside].mean()),
-                "loss": float(loss_f[segment.inside].mean() + change.value),
+                "loss_f": loss_f,
+                "loss": loss_f + change.value,
                 "difference": change.value,
                 "low": change.value - quantile * se,
                 "high": change.value + quantile * se,

@@ -19,6 +19,7 @@ from scipy.stats import t as student
 from amlb_ext.swap.contrast import Contrast
 from amlb_ext.swap.foresee import LARGEST
 from amlb_ext.swap.harm import Harm
+from amlb_ext.units.conditions import short_number
 
 #: Shares of a column's values at which it is cut.
 CUTS = 8
@@ -107,7 +108,7 @@ def _of_column(name: str, column: pd.Series, most: int) -> list[tuple[str, np.nd
         numbers = column.to_numpy(dtype=float, na_value=np.nan)
         shares = np.linspace(0, 1, min(CUTS, most // 2) + 2)[1:-1]
         for cut in np.unique(np.nanquantile(numbers, shares)):
-            text = f"{cut:.4g}"
+            text = short_number(cut, numbers.__gt__)
             found.append((f"{name} <= {text}", numbers <= cut))
             found.append((f"{name} > {text}", numbers > cut))
         return found

@@ -5,7 +5,7 @@ Names, categories and numbers are the user's data: any text, made short and kept
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +44,34 @@ def plain_number(value: float) -> str:
     if value == 0 or has_short_digits:
         return str(np.format_float_positional(value, trim="-"))
     return f"{value:.4g}"
+
+
+def short_number(value: float, splits: Callable[[float], np.ndarray]) -> str:
+    """Return a number near another, of few digits, that splits the rows alike.
+
+    Parameters
+    ----------
+    value : float
+    splits : callable
+        From a number to which rows it splits off, ``(n,)`` bool.
+
+    Examples
+    --------
+    >>> seconds = np.array([1700049728.0, 1700049729.0])
+    >>> short_number(0.1234567, lambda cut: seconds > cut)
+    '0.123'
+    >>> short_number(1700049728.4, lambda cut: seconds > cut)
+    '1700049728'
+    """
+    wanted = splits(value)
+    for digits in range(2, 16):
+        near = float(f"{value:.{digits}e}")
+        step = float(f"1e{np.floor(np.log10(abs(near) or 1)) - digits:.0f}")
+        for short in (near, near + step, near - step):
+            text = plain_number(float(f"{short:.{digits}e}"))
+            if np.array_equal(splits(float(text)), wanted):
+                return text
+    return repr(float(value))
 
 
 def quote_category(text: str) -> str:

@@ -6,10 +6,17 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, cross_val_predict
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    cross_val_predict,
+)
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import amlb_ext as hs
@@ -320,3 +327,23 @@ def test_a_loss_of_ones_own_is_never_negative(small):
     with pytest.raises(HardsynthError, match="negative on 200 of 200 rows") as caught:
         hs.compare(F, {"G": F}, X, y, loss=lambda y, p: -np.ones(len(y)))
     assert "\n" not in str(caught.value)
+
+
+def test_a_mixture_of_one_model_alone_decides_as_that_model_does():
+    """A threshold that was tuned for the costs is part of the model."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(900, 3)), columns=list("abc"))
+    y = (X["a"] + rng.normal(size=900) > 1).astype(int)
+    old, new = slice(0, 450), slice(450, 900)
+    tuned = FixedThresholdClassifier(LogisticRegression(), threshold=0.15)
+    untuned = LogisticRegression(C=0.01)
+    costs = {0: {1: 1}, 1: {0: 8}}
+    for F, G, kind in ((tuned, untuned, "keep F"), (untuned, tuned, "take G")):
+        F, G = (clone(model).fit(X[old], y[old]) for model in (F, G))
+        result = hs.compare(F, {"G": G}, X[new], y[new], refits=0, loss=costs)
+        remedy = result.remedy["G"]
+        assert remedy.kind == kind
+        alone = F if kind == "keep F" else G
+        np.testing.assert_array_equal(
+            remedy.model.predict(X[new]), alone.predict(X[new])
+        )

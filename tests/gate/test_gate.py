@@ -160,6 +160,7 @@ def test_annotations_are_for_github(files, capsys, monkeypatch):
     [
         (["--candidate", "g", "--task", "t"], "--task has no effect on a table"),
         ([], "a table needs --candidate"),
+        (["--segment", "a"], "--segment has no effect with --need better"),
     ],
 )
 def test_wrong_use_is_one_line(files, capsys, more, message):

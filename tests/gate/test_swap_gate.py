@@ -56,6 +56,8 @@ def test_segments_harm_and_flips_are_checks_of_their_own(answer):
     outcomes = {
         (c.candidate, c.data, c.needed.split()[0]): c.outcome for c in gate.checks
     }
+    with pytest.raises(ConfigError, match=r"level is 0\.9, .* of 0\.95"):
+        hs.check_gate(answer, level=0.9)
     assert outcomes[("G", "the table, sea = 1", "not")] == "not met"
     assert outcomes[("same", "the table, sea = 1", "not")] == "met"
     assert outcomes[("G", "the table", "a")] == "not met"

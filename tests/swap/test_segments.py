@@ -6,7 +6,7 @@ import pytest
 
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import ROW
-from amlb_ext.swap.contrast import RowContrast
+from amlb_ext.swap.contrast import AucContrast, RowContrast
 from amlb_ext.swap.flips import count_flips
 from amlb_ext.swap.segments import judge_segments, read_segments, unjudged_text
 
@@ -108,9 +108,7 @@ def test_intervals_of_ten_segments_hold_together_and_planted_harm_is_told():
         masks = {f"s{k}": segment == k for k in range(10)}
         table = pd.DataFrame(index=range(n))
         contrast = RowContrast(np.zeros(n), d)
-        judged = judge_segments(
-            read_segments(masks, table), {"G": contrast}, np.ones(n)
-        )
+        judged = judge_segments(read_segments(masks, table), {"G": contrast})
         true = np.where(judged["segment"] == "s3", 0.8, 0.0)
         held.append(((judged["low"] <= true) & (true <= judged["high"])).all())
         told.append(judged.set_index("segment").loc["s3", "verdict"] == "worse")
@@ -125,7 +123,6 @@ def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do
     judged = judge_segments(
         read_segments(masks, pd.DataFrame(index=range(400))),
         {"G": RowContrast(np.zeros(400), d)},
-        np.ones(400),
     ).set_index("segment")
     assert judged.loc["few", "verdict"] == "too few rows"
     assert judged.loc["few", "rows_needed"] == 30
@@ -139,7 +136,6 @@ def test_of_rows_in_groups_as_many_are_needed_as_thirty_groups_have():
     judged = judge_segments(
         read_segments({"some": shop < 20}, pd.DataFrame(index=range(400))),
         {"G": RowContrast(np.zeros(400), rng.normal(size=400), shop)},
-        np.ones(400),
     )
     assert judged["verdict"].tolist() == ["too few rows"]
     assert judged["rows_needed"].tolist() == [300]
@@ -153,7 +149,6 @@ def test_where_few_rows_change_nothing_is_known_of_a_group_without_change():
     judged = judge_segments(
         read_segments(masks, pd.DataFrame(index=range(600))),
         {"G": RowContrast(np.zeros(600), d), "same": RowContrast(d, d)},
-        np.ones(600),
     ).set_index(["model", "segment"])
     assert judged.loc["G", "verdict"].tolist() == ["too few changes"] * 2
     assert judged.loc["G", "low"].isna().all()
@@ -177,3 +172,59 @@ def test_flips_are_counted_over_all_rows_and_by_segment():
     ]
     assert table["refits"].tolist() == pytest.approx([0.05, 10 / 60 / 2])
     assert table["p"].iloc[1] < 0.01
+
+
+SEGMENTED = pd.DataFrame(
+    {
+        "code": ["01", "1", "2"] * 40,
+        "band": ["rock and roll", "jazz"] * 60,
+        "gain": np.where(np.arange(120) % 9, 0.0, np.arange(120)),
+        "ts": 1_700_000_000 + 7.0 * np.arange(120),
+        "when": pd.date_range("2024-01-01", periods=120, freq="h", tz="Europe/Berlin"),
+    }
+)
+
+
+def test_every_segment_holds_the_same_rows_when_its_name_is_typed():
+    for column in ("code", "band", "gain", "ts"):
+        for segment in read_segments(column, SEGMENTED):
+            [typed] = read_segments(segment.name, SEGMENTED)
+            np.testing.assert_array_equal(typed.inside, segment.inside, segment.name)
+    names = [segment.name for segment in read_segments("gain", SEGMENTED)]
+    assert names == ["gain = 0", "gain > 0"]
+    given = {"ts": [1_700_000_021, 1_700_000_028]}
+    _, between, _ = read_segments(given, SEGMENTED)
+    assert between.name == "1700000021 <= ts < 1700000028"
+    assert between.inside.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("code = 01", 40),
+        ("code != 1", 80),
+        ("gain = 0.0", 107),
+        ("when > 2024-01-02", 95),
+        ("when = 2024-01-02", 1),
+        ("when >= 2024-01-02 00:00+00:00", 95),
+        ("band = 'rock and roll' and gain > 0", 6),
+    ],
+)
+def test_conditions_compare_by_what_a_column_holds(condition, rows):
+    [segment] = read_segments(condition, SEGMENTED)
+    assert segment.inside.sum() == rows
+
+
+def test_the_auc_of_a_segment_is_on_the_scale_of_its_change():
+    rng = np.random.default_rng(0)
+    y = rng.random(400) < 0.3
+    f, g = rng.normal(size=(2, 400)) + y
+    inside = rng.random(400) < 0.5
+    segment = read_segments({"some": inside}, pd.DataFrame(index=range(400)))
+    one = judge_segments(segment, {"G": AucContrast(y, f, g)}).iloc[0]
+    back = judge_segments(segment, {"F": AucContrast(y, g, f)}).iloc[0]
+    assert one["loss"] == pytest.approx(back["loss_f"])
+    assert one["loss_f"] == pytest.approx(back["loss"])
+    shares = [(f[~y][:, None] > f[y & inside]).mean()]
+    shares += [(f[~y & inside][:, None] > f[y]).mean()]
+    assert one["loss_f"] == pytest.approx(np.mean(shares))

@@ -467,7 +467,7 @@ def _segments(
     segments = [
         Segment(name=str(k), inside=mask[p.at_hand]) for k, mask in enumerate(masks)
     ]
-    table = judge_segments(segments, {"G": contrast}, p.loss(p.f, p.at_hand))
+    table = judge_segments(segments, {"G": contrast})
     true = np.array([truth[mask[p.pool]].mean() for mask in masks])
     judged = table["low"].notna().to_numpy()
     inside = (table["low"] <= true) & (true <= table["high"])
