@@ -6,19 +6,10 @@ there*; a row is kept with a chance in proportion to ``P_T(bad | x)``. Such rows
 best model of the data at hand expects of F's failures, its errors included: they rank, they give
 no interval. How well they rank is measured by ``python -m benchmarks.studies fidelity``.
 
-Other rows stand for the whole test fold. A small fold orders models by the luck of its few rows;
-more rows of the same population, with the target that T expects, say the same with less noise. They
-are moved a little from real *test* rows, which neither T nor any candidate was fitted on. Moved
-from training rows they lose the order of models, most of all in regression: there T and every
-flexible candidate remember the targets they have seen (docs/evidence/fidelity.md has the figures).
-What T does not know such rows carry as an error that no number of rows removes. They rank beside
-real rows; they give no interval.
-
 Notation
 --------
 q : outcomes per row: the classes, or quantiles of the residual
 s(x) : expected |y - T(x)|, by boosting on out-of-fold residuals (regression)
-u(x) : how much a row counts, see :func:`amlb_ext.hardening.weights.mixed_weights`
 """
 
 from __future__ import annotations
@@ -32,9 +23,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.hardness import BadRule
 from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
-from amlb_ext.hardening.made_rows.screening import (
-    TakenRows,
-)
+from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.weights import draw_region
 
