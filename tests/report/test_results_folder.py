@@ -208,6 +208,24 @@ def test_it_says_what_compare_says_of_the_same_predictions(made, found):
         for column in ("difference", "low", "high"):
             assert left[column] == pytest.approx(right.loc["linear", column])
         assert left["verdict"] == right.loc["linear", "verdict"]
+    # scores are of the same rows
+    inside = result.rows["where_f_fails"].to_numpy()
+    scores = found.tasks[0].scores.query("part == 'region' and metric == 'brier'")
+    for name, shown in (("tree", "F"), ("linear", "linear")):
+        error = said[name]["yes"] - (said[name]["truth"] == "yes")
+        brier = 2 * (error[inside] ** 2).mean()
+        value = scores.set_index("framework").loc[shown, "value"]
+        assert value == pytest.approx(brier)
+
+
+@pytest.mark.parametrize("task", [0, 1])
+def test_one_region_serves_scores_and_contrasts(found, task):
+    region = found.tasks[task].asked("region").set_index("framework")
+    scores = found.tasks[task].scores.query("part == 'region' and metric == 'brier'")
+    value = scores.set_index("framework")["value"]
+    assert value["F"] == pytest.approx(region.loc["linear", "loss_f"])
+    for name, row in region.iterrows():
+        assert value[name] == pytest.approx(row["loss"])
 
 
 def test_nothing_is_judged_where_f_fails_but_it_is_described(found):
