@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -300,6 +301,10 @@ def test_a_failed_fold_is_named_and_its_predictions_are_not_used(one, capsys):
     assert not report.is_complete
     flags = ["--benchmark", str(one.definition), "--text", "-j", "1"]
     assert main(["report", "-r", str(one.results), "--baseline", "tree", *flags]) == 1
+    # its scores are of fewer rows than F's
+    scores = capsys.readouterr().out.partition("is better\n  framework ")[2]
+    assert re.search(r"linear +[\d.]+ \(2 of 3 folds\)", scores)
+    assert re.search(r"F +[\d.]+  ", scores)
 
 
 def test_without_a_fold_of_f_nobody_has_a_verdict(tmp_path):
