@@ -69,6 +69,7 @@ def install(
 def uninstall(
     suite: Path,
     *,
+    name: str | None = None,
     userdir: Path | None = None,
     dry_run: bool = False,
 ) -> Answer:
@@ -78,6 +79,8 @@ def uninstall(
 
     Parameters
     ----------
+    name : NAME
+        the name that the suite was installed under, where it is installed under several
     userdir : USERDIR
         your AMLB user directory (default: ~/.config/automlbenchmark, AMLB's own)
     dry_run : bool
@@ -89,7 +92,7 @@ def uninstall(
     """
     from amlb_ext.runner.install import uninstall as take_back
 
-    change = take_back(suite, userdir, dry_run)
+    change = take_back(suite, userdir, dry_run, name)
     return _describe_change(change, userdir)
 
 

@@ -418,7 +418,7 @@ def _scores(
     What is compared comes first. A WQL where F fails is a share of the sizes of all windows, as it
     is over all of them.
     """
-    weights = failing.weighting.weights
+    inside = failing.weighting.inside
     is_bad = failing.is_bad
     records = {}
     for name, rolled in forecasts.items():
@@ -428,8 +428,8 @@ def _scores(
             values = rolled.losses.get(loss, unknown)
             record[loss] = values.mean()
             record[f"{loss}_region"] = np.nan
-            if weights is not None:
-                record[f"{loss}_region"] = np.average(values, weights=weights)
+            if inside is not None:
+                record[f"{loss}_region"] = np.average(values, weights=inside)
             record[f"{loss}_bad"] = values[is_bad].mean() if is_bad.any() else np.nan
         records[name] = record
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")

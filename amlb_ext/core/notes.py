@@ -41,6 +41,10 @@ SENTENCES = {
     "replaced copies": (
         "{rows} test row{rows:s} with replaced cells repeat the features of a training row"
     ),
+    "copies": (
+        "{rows} of {tested} test rows copy a training row, target included, and the table has more "
+        "copies than chance makes: drop them first, or keep them together with --group"
+    ),
     "target read off": (
         "the target {target!r} can be read off other columns: {relation} in every one of "
         "{rows:,} training rows; if these are not known before the target is, leave them out "

@@ -32,6 +32,7 @@ from amlb_ext.hardening.oracle import check_labels
 from amlb_ext.hardening.prepare import Prepared
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.hardening.weights import repeat_by_weight
+from amlb_ext.models.checks import count_copies
 from amlb_ext.stats.weighted_mean import kish_size
 from amlb_ext.suite import FittedRows, Part, Rows
 from amlb_ext.suite.copy_counts import is_made
@@ -132,6 +133,10 @@ def assemble_fold(
     summary = own.summary(test_side) | pair_facts
     summary["composition"] = list(config.composition)
     notes = [*_fold_notes(prepared, test_side), *pair_notes]
+    copies = count_copies(task, fold)
+    if copies:
+        counts = {"rows": copies, "tested": len(task.folds[fold].test)}
+        notes.insert(0, Note(kind="copies", counts=counts))
     return HardFold(train_rows, parts, summary, notes)
 
 

@@ -350,6 +350,34 @@ def refuse_seen_rows(
             )
 
 
+def count_copies(task: Task, fold: int) -> int:
+    """Return the test rows that copy a training row, target included; 0 where chance may do it.
+
+    Training rows repeat each other as often as test rows repeat them, so how often says nothing
+    here. Rows that repeat by chance are Poisson counts of many rates, whose moments are log-convex:
+    of ``f_k`` distinct rows that stand k times in the table,
+    ``k f_k^2 <= (k + 1) f_(k-1) f_(k+1)``. A table that was stacked twice has more pairs than its
+    single rows and triples allow. Rows drawn with replacement look like chance.
+
+    Parameters
+    ----------
+    task : Task
+        With folds.
+    fold : int
+    """
+    [numbers] = number_rows(task.features.assign(**{task.target_name: task.target}))
+    split = task.folds[fold]
+    copies = int(np.isin(numbers[split.test], numbers[split.train]).sum())
+    if copies <= MOST_SEEN * len(split.test):
+        return 0
+    f = np.append(np.bincount(np.bincount(numbers)), (0, 0)).astype(float)
+    fewer, own, more = f[1:-2], f[2:-1], f[3:]
+    k = np.arange(2, len(f) - 1)
+    excess = k * own**2 - (k + 1) * fewer * more
+    variance = 4 * k**2 * own**3 + (k + 1) ** 2 * fewer * more * (fewer + more)
+    return copies if (excess > ERRORS * np.sqrt(variance)).any() else 0
+
+
 def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
     """Return values that are equal where they were before they were written or rounded."""
     columns = {}

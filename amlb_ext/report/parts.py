@@ -21,7 +21,6 @@ from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import (
     TaskPredictions,
     has_prediction,
-    region_weights,
     row_clusters,
 )
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
@@ -158,22 +157,25 @@ def _row_metrics(
     }
 
 
-def report_parts(views: Mapping[str, TaskPredictions]) -> dict[str, ReportPart]:
+def report_parts(
+    views: Mapping[str, TaskPredictions], place: np.ndarray | None
+) -> dict[str, ReportPart]:
     """Return the parts of a task that have rows, by name.
 
     Parameters
     ----------
     views : mapping of str to TaskPredictions
         The AMLB tasks that were read, by suffix.
+    place : ndarray of shape (n,) or None
+        Which rows of ``full`` are where F fails, as contrasts have it; None without a region.
     """
     parts: dict[str, ReportPart] = {}
     full = views.get("full")
     main = views.get("")
     if full is not None:
         parts["full"] = ReportPart.whole(full)
-        weights = region_weights(full)
-        if weights is not None:
-            parts["region"] = ReportPart.whole(full, weights)
+        if place is not None:
+            parts["region"] = ReportPart.whole(full, place)
         bad = ReportPart.of_origin(full, "bad")
         if bad.rows.any():
             parts["bad"] = bad

@@ -133,6 +133,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         predicted=partial(predicted_by, full),
     )
     views = {"full": full}
+    parts = report_parts(views, judged.compared.weights)
     for name in sorted(full.f):
         if task.labels:
             notes += sure_notes(full.f[name][full.scored(name)], name)
@@ -155,7 +156,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
         warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
-        scores=score_parts(task.name, report_parts(views), settings.level),
+        scores=score_parts(task.name, parts, settings.level),
         charts=draw_task_charts(built.report, views, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
@@ -246,7 +247,7 @@ def judge_predictions(
         notes.insert(0, place.sentence(ROW, judged.verb).rstrip("."))
     return JudgedPredictions(
         rows=rows,
-        full=_with_place(full, judged),
+        full=_with_failures(full, judged),
         measured=measured,
         judged=replace(judged, compared=compared),
         notes=(f"what F does worst: {judged.rule}", *notes, *measured.notes),
@@ -377,12 +378,9 @@ def _with_predictions_of_f(full: TaskPredictions, baseline: str) -> TaskPredicti
     )
 
 
-def _with_place(full: TaskPredictions, judged: Judged) -> TaskPredictions:
-    """Return the rows with what F makes of them: bad or not, and its chance to fail."""
-    rows = full.rows.assign(
-        origin=np.where(judged.is_bad, "bad", "good"),
-        weight=np.nan if judged.risk is None else judged.risk,
-    )
+def _with_failures(full: TaskPredictions, judged: Judged) -> TaskPredictions:
+    """Return the rows with what F makes of them: bad or not."""
+    rows = full.rows.assign(origin=np.where(judged.is_bad, "bad", "good"))
     if judged.compared.clusters is not None:
         rows["group"] = judged.compared.clusters
     return replace(full, rows=rows)

@@ -441,13 +441,13 @@ def _score_table(
 
     Intervals are clustered by series; there is none on the bad windows, which F's errors chose.
     """
-    weights = failing.weighting.weights
+    inside = failing.weighting.inside
     parts: dict[str, tuple[np.ndarray, np.ndarray | None]] = {
         "full": (np.ones(len(failing.items), dtype=bool), None),
         "bad": (failing.is_bad, None),
     }
-    if weights is not None:
-        parts["region"] = (parts["full"][0], weights)
+    if inside is not None:
+        parts["region"] = (parts["full"][0], inside)
     rows = []
     for name, said in everyone.items():
         for metric in dict.fromkeys([task.metric, *SHOWN_LOSSES]):

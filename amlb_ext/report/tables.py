@@ -175,7 +175,7 @@ def score_pivots(task: TaskReport) -> Iterator[Record]:
 
     Each table has ``metric``, ``lower``, ``parts`` and ``rows``: pairs of a framework and its
     cells by part, each with ``value``, ``low``, ``high``, ``best`` and ``folds`` (0 when all
-    folds are there).
+    rows of the part are there).
     """
     scores_by_metric: dict[str, list[Record]] = {}
     for score in table_records(task.scores):
@@ -200,14 +200,16 @@ def _pivot_scores(scores: list[Record], folds: int) -> Record:
             best_by_part[part] = choose(best_by_part.get(part, value), value)
     cells_by_framework: dict[str, dict[str, Record]] = {}
     for score in scores:
-        is_best = score["value"] == best_by_part.get(score["part"])
+        part = score["part"]
+        is_best = score["value"] == best_by_part.get(part)
         cells = cells_by_framework.setdefault(score["framework"], {})
-        cells[score["part"]] = {
+        cells[part] = {
             "value": score["value"],
             "low": score["low"],
             "high": score["high"],
             "best": is_best and _may_be_best(score, folds),
-            "folds": 0 if score["folds"] >= folds else score["folds"],
+            # a part may have rows in some folds alone
+            "folds": score["folds"] if score["rows"] < rows_by_part[part] else 0,
         }
     parts = [part for part in PARTS if part in rows_by_part]
     # Parts of one kind of suite, or groups of failures.

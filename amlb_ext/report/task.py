@@ -126,7 +126,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     )
     # What is described: failures, scores on every part, charts.
     features = _read_features(suite, full.name)
-    parts = report_parts(views)
+    parts = report_parts(views, comparison.judged.compared.weights)
     refits: tuple[Side, ...] = ()
     no_refits = "--refits 5 does it, in each fold"
     is_asked = settings.refits and settings.swaps

@@ -315,7 +315,12 @@ def _score_lines(task: TaskReport, has_baseline: bool) -> list[str]:
         for part in parts:
             # A framework that did not run on a part has no cell.
             cell = cells.get(part)
-            row.append(format_number(cell["value"]) if cell else "")
+            text = format_number(cell["value"]) if cell else ""
+            if cell and cell["folds"]:
+                text += (
+                    f" ({cell['folds']} of {format_count(task.folds, task.unit.fold)})"
+                )
+            row.append(text)
         rows.append(row)
     direction = "lower" if pivot["lower"] else "higher"
     lines = [

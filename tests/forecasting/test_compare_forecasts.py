@@ -139,6 +139,13 @@ def test_the_answer_names_what_is_better_and_what_is_f_again(result):
     assert result.scores.loc["theta", "mase"] < result.scores.loc["F", "mase"]
 
 
+def test_scores_where_f_fails_are_of_the_fifth_that_is_compared(failing, result):
+    inside = failing.weighting.inside > 0
+    assert inside.sum() == 30
+    in_region = failing.forecasts.mase[inside].mean()
+    assert result.scores.loc["F", "mase_region"] == pytest.approx(in_region)
+
+
 def test_where_f_fails_is_told_in_features_of_the_past(result):
     assert set(result.slices["model"]) == {"theta", "same"}
     for text in result.slices["slice"]:

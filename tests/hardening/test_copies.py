@@ -1,5 +1,7 @@
 """No made row repeats a real row or another made one, whatever makes it; read from the files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,13 +18,14 @@ from planted_copies import (
     written,
 )
 
-from amlb_ext.core.config import build_config
+from amlb_ext.core.config import SplitConfig, build_config
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.assemble import separate_sides
 from amlb_ext.hardening.fold import harden_group
 from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.split import split_task
+from amlb_ext.models.checks import count_copies
 from amlb_ext.sources.table import Table
 from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite import Rows, fit_to_train
@@ -125,6 +128,32 @@ def test_a_numeric_table_loses_nothing(tmp_path):
         for dropped in summary["dropped"].values():
             assert dropped["real_row"] == dropped["made_row"] == 0
     assert hard.summary["hard_train"]["left_out"]["train_real"] == 0
+
+
+def test_a_table_whose_rows_were_copied_says_so():
+    task = numeric(200)
+    table = task.features.assign(y=task.target)
+    stacked = pd.concat([table, table.iloc[::2]], ignore_index=True)
+    copied = split_task(make_task(stacked, "y", name="copied"), SplitConfig(), 0)
+    [test, train] = [
+        stacked.iloc[rows] for rows in (copied.folds[0].test, copied.folds[0].train)
+    ]
+    n_copies = len(test.merge(train.drop_duplicates()))
+    assert count_copies(copied, 0) == n_copies > 20
+    [note] = [note for note in harden(copied).notes if note.kind == "copies"]
+    assert "drop them first" in note.text
+    # copies that a group keeps together
+    folds = (Fold(train=np.arange(100, 200), test=np.r_[0:100, 200:250]),)
+    assert count_copies(replace(copied, folds=folds), 0) == 0
+
+
+@pytest.mark.parametrize("task", [chess(700), chess(700, 7), chess(2000, 7)])
+def test_rows_that_repeat_by_chance_are_no_copies(task):
+    task = split_task(task, SplitConfig(), 0)
+    features = task.features
+    test = features.iloc[task.folds[0].test]
+    assert len(test.merge(features.iloc[task.folds[0].train])) > 20
+    assert count_copies(task, 0) == 0
 
 
 def test_jitter_that_moves_nothing_makes_nothing(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -208,6 +209,24 @@ def test_it_says_what_compare_says_of_the_same_predictions(made, found):
         for column in ("difference", "low", "high"):
             assert left[column] == pytest.approx(right.loc["linear", column])
         assert left["verdict"] == right.loc["linear", "verdict"]
+    # scores are of the same rows
+    inside = result.rows["where_f_fails"].to_numpy()
+    scores = found.tasks[0].scores.query("part == 'region' and metric == 'brier'")
+    for name, shown in (("tree", "F"), ("linear", "linear")):
+        error = said[name]["yes"] - (said[name]["truth"] == "yes")
+        brier = 2 * (error[inside] ** 2).mean()
+        value = scores.set_index("framework").loc[shown, "value"]
+        assert value == pytest.approx(brier)
+
+
+@pytest.mark.parametrize("task", [0, 1])
+def test_one_region_serves_scores_and_contrasts(found, task):
+    region = found.tasks[task].asked("region").set_index("framework")
+    scores = found.tasks[task].scores.query("part == 'region' and metric == 'brier'")
+    value = scores.set_index("framework")["value"]
+    assert value["F"] == pytest.approx(region.loc["linear", "loss_f"])
+    for name, row in region.iterrows():
+        assert value[name] == pytest.approx(row["loss"])
 
 
 def test_nothing_is_judged_where_f_fails_but_it_is_described(found):
@@ -282,6 +301,10 @@ def test_a_failed_fold_is_named_and_its_predictions_are_not_used(one, capsys):
     assert not report.is_complete
     flags = ["--benchmark", str(one.definition), "--text", "-j", "1"]
     assert main(["report", "-r", str(one.results), "--baseline", "tree", *flags]) == 1
+    # its scores are of fewer rows than F's
+    scores = capsys.readouterr().out.partition("is better\n  framework ")[2]
+    assert re.search(r"linear +[\d.]+ \(2 of 3 folds\)", scores)
+    assert re.search(r"F +[\d.]+  ", scores)
 
 
 def test_without_a_fold_of_f_nobody_has_a_verdict(tmp_path):

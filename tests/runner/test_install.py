@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -260,6 +261,17 @@ def test_a_second_time_changes_nothing(suite, user, output_of):
     install(suite, user)
     before = contents(user)
     assert "nothing to change" in output_of("install", suite, "--userdir", user)
+    assert contents(user) == before
+
+
+def test_one_suite_under_two_names_leaves_by_name(suite, user, output_of):
+    output_of("install", suite, "--userdir", user)
+    before = contents(user)
+    said = output_of("install", suite, "--userdir", user, "--name again")
+    (undo,) = re.findall("take back: *hardsynth (.*)", said)
+    with pytest.raises(RunError, match=r"as again, hardsynth \(.*--name"):
+        uninstall(suite, user)
+    output_of(*map(Path, shlex.split(undo)))
     assert contents(user) == before
 
 

@@ -83,7 +83,8 @@ class Change(Installed):
             # AMLB needs no -u for its own default directory
             folder = shlex.quote(str(Path(userdir).absolute())) if userdir else ""
             run = f"python runbenchmark.py FRAMEWORK {self.benchmarks[0]}"
-            undo = f"hardsynth uninstall {shlex.quote(self.suite)}"
+            # the suite may be installed under other names as well
+            undo = f"hardsynth uninstall {shlex.quote(self.suite)} --name {self.name}"
             lines.append(f"  run:         {run}{folder and f' -u {folder}'}")
             lines.append(f"  take back:   {undo}{folder and f' --userdir {folder}'}")
         lines += [f"note: {note}" for note in self.notes]
@@ -128,10 +129,11 @@ def install(
     # a suite that is gone from its place was moved
     place = Path(earlier.suite) if earlier else suite.root
     if place.exists() and not place.samefile(suite.root):
-        undo = f"hardsynth uninstall --userdir {shlex.quote(str(home.root))}"
+        undo = f"hardsynth uninstall {shlex.quote(str(place))} --name {record.name}"
         raise RunError(
             f"another suite is installed as {record.name}: {place}",
-            f"--name NAME for a second one, or first: {undo} {shlex.quote(str(place))}",
+            f"--name NAME for a second one, or first: {undo} --userdir "
+            f"{shlex.quote(str(home.root))}",
         )
     text = home.read_config()
     home.check_names(text or "", record, installed.values())
@@ -169,7 +171,10 @@ def install(
 
 
 def uninstall(
-    directory: Path, userdir: Path | None = None, dry_run: bool = False
+    directory: Path,
+    userdir: Path | None = None,
+    dry_run: bool = False,
+    name: str | None = None,
 ) -> Change:
     """Take a suite back; ``config.yaml`` is again what the user made it.
 
@@ -181,25 +186,37 @@ def uninstall(
         AMLB's default where omitted.
     dry_run : bool
         Change nothing.
+    name : str, optional
+        That it was installed under; needed where it is installed under several.
 
     Raises
     ------
     RunError
-        The suite is not installed there, or ``config.yaml`` cannot be read or written; nothing
-        was changed.
+        The suite is not installed there, or under several names, or ``config.yaml`` cannot be
+        read or written; nothing was changed.
     """
     home = _Home.of(userdir)
     installed = home.read_installed()
-    suites = {Path(one.suite).resolve(): one for one in installed.values()}
-    record = suites.get(directory.expanduser().resolve())
-    if record is None:
-        listed = [f"{other.suite} (as {other.name})" for other in installed.values()]
+    place = directory.expanduser().resolve()
+    names = [
+        one.name
+        for one in installed.values()
+        if Path(one.suite).resolve() == place and name in (None, one.name)
+    ]
+    if len(names) > 1:
         raise RunError(
-            f"the suite {directory} is not installed in {home.root}",
+            f"the suite {directory} is installed in {home.root} as {', '.join(names)}",
+            "name one of them with --name",
+        )
+    if not names:
+        listed = [f"{other.suite} (as {other.name})" for other in installed.values()]
+        under = f" as {name}" if name else ""
+        raise RunError(
+            f"the suite {directory} is not installed in {home.root}{under}",
             f"installed there: {', '.join(listed) or 'none'}; "
             "another user directory: --userdir DIR",
         )
-    del installed[record.name]
+    record = installed.pop(names[0])
     text = home.read_config()
     # After the last suite the file is the user's own, byte for byte unless it was edited.
     wanted = home.base_text(text)
