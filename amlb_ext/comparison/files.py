@@ -350,6 +350,9 @@ def _join_all(
             moved.append(names[name])
         elif isinstance(model, pd.DataFrame) and not known.intersection(model.columns):
             placed.append(names[name])
+        if isinstance(model, pd.DataFrame):
+            # what its own labels told has been used
+            joined[name] = joined[name].reset_index(drop=True)
     if moved and placed:
         raise ModelError(
             f"{moved[0]} stands in another order than {table.name} and tells its rows by an id; "

@@ -494,9 +494,14 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-#: What parameters of predictions and of targets are called.
-_PREDICTED = re.compile(r"pred|hat|forecast|prob|score|output|^f$|^p$", re.I)
-_TRUE = re.compile(r"true|truth|target|actual|label|observ|^obs$|^y$|^t$", re.I)
+#: What parameters of targets are called.
+_TRUE = re.compile(
+    r"true|truth|target|actual|expect|label|observ|predictand|^obs$|^y$|^t$", re.I
+)
+
+
+#: Parameters that are given by their place.
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def ask_own_loss(
@@ -543,15 +548,11 @@ def ask_own_loss(
 def _check_order_of_parameters(function: Callable[..., Any]) -> None:
     """Refuse a function whose names say that it takes predictions first."""
     try:
-        names = list(inspect.signature(function).parameters)[:2]
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return
-    if len(names) < 2:
-        return
-    is_second_true = _TRUE.search(names[1]) and not _TRUE.search(names[0])
-    is_first_said = _PREDICTED.search(names[0]) and not _PREDICTED.search(names[1])
-    # the name of either tells
-    if is_second_true or is_first_said:
+    names = [each.name for each in parameters if each.kind in _BY_PLACE][:2]
+    if len(names) == 2 and _TRUE.search(names[1]) and not _TRUE.search(names[0]):
         raise DataError(
             f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
             "the targets first",

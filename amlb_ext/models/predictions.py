@@ -6,7 +6,8 @@ section "The predictions file".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ModelError, SourceError
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER
 from amlb_ext.core.task import Task
 from amlb_ext.models.answers import (
     Answers,
@@ -36,6 +38,8 @@ from amlb_ext.models.columns import Align, align_rows, list_names
 PREDICTION_COLUMNS = ("prediction", "predictions")
 #: Name of the one column of two classes, the probability of the second; ``score:yes`` names it.
 SCORE_COLUMN = "score"
+#: What readers of CSV call the column of an index.
+_INDEX = re.compile(r"Unnamed: \d+|index")
 #: Name of the column in which AMLB writes the targets beside predictions.
 TRUTH_COLUMN = "truth"
 
@@ -189,6 +193,12 @@ def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
         given, named, classes = _pick_columns(given, labels, name)
     elif isinstance(given, pd.Series) and _is_called_by_class(given, labels):
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
+    elif isinstance(given, pd.Series) and _has_name_of_a_place(given, labels):
+        raise ModelError(
+            f"the predictions of {name} are called {given.name}, which may be the place of a "
+            "column of predict_proba",
+            f"call them score:{labels.names[1]} if they are the probability of {labels.names[1]}",
+        )
     if not len(labels):
         return answers_of_numbers(given, n, name)
     if given is None or (classes is None and _are_labels(given, labels)):
@@ -307,26 +317,19 @@ def join_by_shared_columns(
     n_rows = len(table) if index is None else len(index)
     shared = {column: column for column in others if column in table.columns}
     shared = shared or _alike_ids(others, predictions, table)
-    if len(predictions) == n_rows:
+    if shared and len(predictions) == n_rows:
         placed = predictions if rows is None else predictions.iloc[rows]
-        are_alike = (
-            _keys(placed[column]).equals(_keys(table[own]))
-            for column, own in shared.items()
-        )
-        if shared and all(are_alike):
+        if all(_are_alike(placed[ours], table[own]) for ours, own in shared.items()):
             return placed
-    for column, own in shared.items():
-        ours, theirs = _keys(predictions[column]), _keys(table[own])
-        if not (ours.is_unique and theirs.is_unique):
-            continue
-        place = pd.Index(ours).get_indexer(pd.Index(theirs))
-        if (place >= 0).all():
-            return predictions.iloc[place].reset_index(drop=True)
-        missing = label_text(table[own].iloc[int(np.argmax(place < 0))])
-        raise ModelError(
-            f"{name} has no row whose {column} is {missing}, which the table has",
-            f"give one prediction for each {column} of the table",
-        )
+    if ids := _places_by_id(predictions, table, shared, name):
+        (column, place), *others_ids = ids.items()
+        for other, of_other in others_ids:
+            if not np.array_equal(place, of_other):
+                raise ModelError(
+                    f"{name} has {column!r} and {other!r}, and each tells of another order",
+                    "leave out the one that is no id of the rows",
+                )
+        return predictions.iloc[place].reset_index(drop=True)
     if shared:
         raise ModelError(
             f"{name} shares the column {next(iter(shared))!r} with the table, and its rows are in "
@@ -346,6 +349,33 @@ def join_by_shared_columns(
     return placed
 
 
+def _places_by_id(
+    predictions: pd.DataFrame,
+    table: pd.DataFrame,
+    shared: Mapping[Any, Any],
+    name: str,
+) -> dict[Any, np.ndarray]:
+    """Return where each row of the table stands among the predictions, by every shared id."""
+    places = {}
+    for column, own in shared.items():
+        if not (_may_be_id(predictions[column]) and _may_be_id(table[own])):
+            continue
+        ours, theirs = _keys(predictions[column]), _keys(table[own])
+        if not (ours.is_unique and theirs.is_unique):
+            continue
+        if _INDEX.fullmatch(str(column)):
+            _check_fresh(ours, theirs, name)
+        place = pd.Index(ours).get_indexer(pd.Index(theirs))
+        if (place < 0).any():
+            missing = label_text(table[own].iloc[int(np.argmax(place < 0))])
+            raise ModelError(
+                f"{name} has no row whose {column} is {missing}, which the table has",
+                f"give one prediction for each {column} of the table",
+            )
+        places[column] = place
+    return places
+
+
 def _in_order_of_index(
     predictions: pd.DataFrame, index: pd.Index, name: str
 ) -> pd.DataFrame:
@@ -355,15 +385,20 @@ def _in_order_of_index(
     is_same_order = isinstance(ours, pd.RangeIndex) or ours.equals(index)
     if is_same_order or set(ours) != set(index):
         return predictions
-    fresh = pd.RangeIndex(len(index))
-    if not index.is_unique or fresh.equals(ours) or fresh.equals(index):
+    _check_fresh(_keys(pd.Series(ours)), _keys(pd.Series(index)), name)
+    return predictions.loc[index].reset_index(drop=True)
+
+
+def _check_fresh(ours: pd.Series, theirs: pd.Series, name: str) -> None:
+    """Refuse two indexes in different orders of which one counts its rows; see ``align_rows``."""
+    fresh = _keys(pd.Series(range(len(theirs))))
+    is_unclear = fresh.equals(ours) or fresh.equals(theirs) or not theirs.is_unique
+    if is_unclear and not ours.equals(theirs):
         raise ModelError(
             f"{name} and the table keep the same numbers of rows as their index, in different "
             "orders, so it is not clear which rows belong together",
-            "write both files after reset_index(drop=True) if they are in one order, or give both "
-            "an id",
+            "write both files without an index if they are in one order, or give both an id",
         )
-    return predictions.loc[index].reset_index(drop=True)
 
 
 def _check_other_ids(
@@ -373,28 +408,47 @@ def _check_other_ids(
 
     Such a column tells of an order; a rank may look alike, and must be left out.
     """
+    suspects = [column for column in columns if _may_be_id(predictions[column])]
+    if not suspects:
+        return
     n = len(table)
-    counts = {
+    ids = {
         "the numbers of the rows": pd.Series(range(n)),
         "the numbers of the rows from 1": pd.Series(range(1, n + 1)),
         "the index of the rows": pd.Series(table.index),
+        **{f"the values of {own!r}": table[own] for own in table.columns},
     }
-    for column in columns:
+    known = {what: _keys(values) for what, values in ids.items() if _may_be_id(values)}
+    for column in suspects:
         ours = _keys(predictions[column])
-        if not ours.is_unique:
-            continue
-        ids = {f"the values of {own!r}": table[own] for own in table.columns}
-        for what, values in {**counts, **ids}.items():
-            theirs = _keys(values)
-            if not theirs.is_unique or ours.equals(theirs):
+        distinct = set(ours)
+        for what, theirs in known.items():
+            if ours.equals(theirs) or distinct != set(theirs):
                 continue
-            if set(ours) == set(theirs):
-                raise ModelError(
-                    f"the column {str(column)!r} of {name} holds {what} of the table, in another "
-                    "order",
-                    "sort the predictions into the table's order and leave that column out, or "
-                    "give both an id of one name",
-                )
+            raise ModelError(
+                f"the column {str(column)!r} of {name} holds {what} of the table, in another "
+                "order",
+                "sort the predictions into the table's order and leave that column out, or give "
+                "both an id of one name; leave it out if it is a rank",
+            )
+
+
+def _may_be_id(values: pd.Series) -> bool:
+    """Whether each value is there once, and none has a fraction."""
+    if not values.is_unique:
+        return False
+    is_float = pd.api.types.is_float_dtype(values.dtype)
+    return not is_float or bool((values % 1 == 0).all())
+
+
+def _are_alike(ours: pd.Series, theirs: pd.Series) -> bool:
+    """Whether two columns hold the same values row by row; numbers may be rounded."""
+    if all(pd.api.types.is_float_dtype(each.dtype) for each in (ours, theirs)):
+        one, other = (
+            values.to_numpy(float, na_value=np.nan) for values in (ours, theirs)
+        )
+        return bool(np.allclose(one, other, rtol=1e-3, atol=1e-6, equal_nan=True))
+    return _keys(ours).equals(_keys(theirs))
 
 
 def _alike_ids(
@@ -415,8 +469,10 @@ def _alike_ids(
 
 def _keys(values: pd.Series) -> pd.Series:
     """Return values as texts that are equal where the values are: 1 and 1.0."""
-    numbers = pd.to_numeric(values.astype(object), errors="coerce")
-    texts = values.astype(str).where(numbers.isna(), numbers.astype(float).astype(str))
+    numbers = pd.to_numeric(values.astype(object), errors="coerce").astype(float)
+    # of longer numbers several are one as a float
+    is_exact = numbers.abs() < MAX_EXACT_INTEGER
+    texts = values.astype(str).where(~is_exact, numbers.astype(str))
     return texts.reset_index(drop=True)
 
 
@@ -530,6 +586,12 @@ def _is_called_by_class(given: pd.Series, labels: Labels) -> bool:
         return True
     is_place = str(given.name).isdecimal() and _are_labels(given, labels)
     return len(labels) == 2 and _holds_numbers(given) and not is_place
+
+
+def _has_name_of_a_place(given: pd.Series, labels: Labels) -> bool:
+    """Whether a Series of probabilities of two classes is called 0, as a first column is."""
+    is_of_two = len(labels) == 2 and not _are_labels(given, labels)
+    return is_of_two and str(given.name) == "0"
 
 
 def _holds_numbers(values: pd.Series) -> bool:

@@ -48,8 +48,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": op.eq,
     "!=": op.ne,
 }
-#: Between two conditions, and not inside quotes.
-_AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
+#: Between two conditions.
+_AND = re.compile(r"\s+and\s+")
+#: Where the value of a condition begins with a quote.
+_OPENED = re.compile(r"""[=<>]\s*(['"])""")
 _BETWEEN = re.compile(r"\s*(\S+)\s*(<=|<)\s*(.+?)\s*(<=|<)\s*(\S+)\s*")
 
 
@@ -226,8 +228,10 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
 
 
 def _quoted(text: str) -> str:
-    """Return a value as a condition writes it: in quotes where it holds ``and``."""
-    return f'"{text}"' if _AND.search(text) else text
+    """Return a value as a condition writes it: in quotes where its ends or ``and`` need them."""
+    is_plain = text == text.strip(" \t\n'\"") and text and not _AND.search(text)
+    quote = "'" if '"' in text else '"'
+    return text if is_plain else f"{quote}{text}{quote}"
 
 
 def _intervals(
@@ -273,12 +277,27 @@ def _intervals(
 def _meets(text: str, table: pd.DataFrame) -> np.ndarray:
     """Return which rows meet a condition in words."""
     inside = np.ones(len(table), dtype=bool)
-    for part in _AND.split(text.strip()):
+    for part in _split_conditions(text):
         inside &= _meets_one(part, table)
     return inside
 
 
+def _split_conditions(text: str) -> list[str]:
+    """Return the conditions that are joined by ``and``, which a value in quotes may hold."""
+    parts: list[str] = []
+    for piece in _AND.split(text.strip()):
+        opened = _OPENED.search(parts[-1]) if parts else None
+        if opened and not parts[-1][opened.end() :].endswith(opened[1]):
+            parts[-1] += f" and {piece}"
+        else:
+            parts.append(piece)
+    return parts
+
+
 def _meets_one(text: str, table: pd.DataFrame) -> np.ndarray:
+    name = text.removesuffix(" is missing")
+    if name != text and name in table.columns:
+        return table[name].isna().to_numpy()
     between = _BETWEEN.fullmatch(text)
     if between and between.group(3) in table.columns:
         low, first, name, second, high = between.groups()
@@ -298,32 +317,49 @@ def _meets_one(text: str, table: pd.DataFrame) -> np.ndarray:
 
 def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     """Return which values of a column compare so with a text; missing ones do not."""
-    value: Any = text.strip("'\"")
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    value: Any = text[1:-1] if is_quoted else text
     known = column.notna().to_numpy()
-    is_date = pd.api.types.is_datetime64_any_dtype(column)
-    if operator in ("=", "==", "!=") and not is_date:
+    is_number = pd.api.types.is_numeric_dtype(column)
+    if operator in ("=", "==", "!=") and not pd.api.types.is_datetime64_any_dtype(
+        column
+    ):
         # of texts 01 and 1 are two values
         is_equal = (column.map(label_text, na_action="ignore") == value).to_numpy()
-        if pd.api.types.is_numeric_dtype(column):
+        if is_number and not is_equal.any():
             with contextlib.suppress(ValueError):
-                are_equal = column.astype(float) == float(value)
-                is_equal = is_equal | are_equal.to_numpy(dtype=bool, na_value=False)
+                are_equal = column == _as_number(value)
+                is_equal = are_equal.to_numpy(dtype=bool, na_value=False)
+        if not is_equal.any():
+            raise ConfigError(
+                f"no value of column {column.name!r} is {value!r}",
+                "write a value as it stands in the table; conditions are joined by 'and' alone",
+            )
         return np.asarray((~is_equal if operator == "!=" else is_equal) & known)
     values: Any = column
     try:
-        if is_date:
+        if pd.api.types.is_datetime64_any_dtype(column):
             value = pd.Timestamp(value)
             if column.dt.tz is not None and value.tz is None:
                 value = value.tz_localize(column.dt.tz)
         else:
-            values, value = column.astype(float), float(value)
+            values = column if is_number else column.astype(float)
+            value = _as_number(value)
         compared = _OPERATORS[operator](values, value)
     except (TypeError, ValueError):
         raise ConfigError(
             f"column {column.name!r} cannot be compared with {text!r} by {operator}",
-            "compare numbers and dates by <, texts by =",
+            "compare numbers and dates by <, texts by =; conditions are joined by 'and' alone",
         ) from None
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
+
+
+def _as_number(text: str) -> int | float:
+    """Return a number; a whole one exactly, however long."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def judge_segments(

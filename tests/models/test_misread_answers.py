@@ -253,14 +253,14 @@ def test_models_and_losses_get_targets_of_the_type_that_was_given(kind):
 
 
 @pytest.mark.parametrize(
-    "names", ["f, y", "output, target", "pred, obs", "p, t", "yhat, x", "x, actual"]
+    "names", ["f, y", "output, target", "pred, obs", "p, t", "x, actual"]
 )
 def test_an_own_loss_whose_names_say_that_predictions_come_first_is_refused(names):
     loss = eval(f"lambda {names}: 0")
     first, second = names.split(", ")
     with pytest.raises(HardsynthError, match=f"takes {first} before {second}"):
         ask_own_loss(loss, np.zeros(2), np.zeros(2), "targets and predictions")
-    for usual in ("y, f", "y_true, y_pred", "a, b", "target, output", "t, p", "y, x"):
+    for usual in ("y, f", "y_true, y_pred", "a, b", "target, output", "score, x"):
         ask_own_loss(
             eval(f"lambda {usual}: [0, 0]"), np.zeros(2), np.zeros(2), "targets"
         )
@@ -287,3 +287,51 @@ def test_what_no_answer_can_be_given_to_says_so():
         hs.failures(line, X, Y == "a")
     with pytest.raises(HardsynthError, match="lie outside the range 0 to 1: they go"):
         hs.estimate_error(line, X, X["a"], target_range=(0, 1))
+
+
+LONG = 2_000_000_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        ({"id": [str(LONG + row) for row in range(120)]}, None),
+        ({"id": np.arange(120) + 500, "row": np.arange(120)}, "tells of another order"),
+        ({"Unnamed: 0": np.arange(120)}, "in different orders"),
+    ],
+)
+def test_ids_are_compared_whole_and_all_of_them(ids, told):
+    rows = GivenTable.of(X.assign(**ids))
+    given = rows.frame[list(ids)].assign(prediction=MODEL.predict(X))
+    given = given.sample(frac=1, random_state=3, ignore_index=True)
+    if "row" in ids:
+        given["row"] = range(120)
+    if told is None:
+        answers = ModelAdapter(given, "F").answer(rows, LABELS)
+        assert (answers.decided == LABELS.codes(MODEL.predict(X))).all()
+    else:
+        with pytest.raises(ModelError, match=told):
+            ModelAdapter(given, "F").answer(rows, LABELS)
+
+
+def test_the_first_column_of_probabilities_is_not_taken_for_the_second():
+    yes = np.where(Y == "a", "yes", "no")
+    p = pd.DataFrame(LogisticRegression().fit(X, yes).predict_proba(X))
+    labels = Labels(("no", "yes"))
+    with pytest.raises(ModelError, match="may be the place of a column"):
+        ModelAdapter(p[0], "F").answer(TABLE, labels)
+    np.testing.assert_allclose(ModelAdapter(p[1], "F").answer(TABLE, labels).f, p)
+
+
+def test_files_with_one_index_are_read_alike_at_every_door(tmp_path):
+    rows = X.assign(kind=Y)[Y != "c"].sample(frac=0.9, random_state=4)
+    rows.to_parquet(tmp_path / "t.parquet")
+    given = pd.DataFrame({"prediction": MODEL.predict(rows[["a", "b"]])}, rows.index)
+    given.to_parquet(tmp_path / "f.parquet")
+    path, wrong = str(tmp_path / "f.parquet"), (given["prediction"] != rows["kind"])
+    told = estimate(path, tmp_path / "t.parquet", target="kind").rows[0].point
+    assert told == pytest.approx(wrong.mean())
+    compared = compare_files(
+        tmp_path / "t.parquet", "kind", path, {"g": path}, quiet=True
+    )
+    assert compared.rows["F"].mean() == pytest.approx(wrong.mean())

@@ -178,6 +178,8 @@ SEGMENTED = pd.DataFrame(
     {
         "code": ["01", "1", "2"] * 40,
         "band": ["rock and roll", "jazz"] * 60,
+        "height": ["5'", "6'", "5'10\"", None] * 30,
+        "account": [2**60, 2**60 + 1] * 60,
         "gain": np.where(np.arange(120) % 9, 0.0, np.arange(120)),
         "ts": 1_700_000_000 + 7.0 * np.arange(120),
         "when": pd.date_range("2024-01-01", periods=120, freq="h", tz="Europe/Berlin"),
@@ -186,7 +188,7 @@ SEGMENTED = pd.DataFrame(
 
 
 def test_every_segment_holds_the_same_rows_when_its_name_is_typed():
-    for column in ("code", "band", "gain", "ts"):
+    for column in ("code", "band", "height", "account", "gain", "ts"):
         for segment in read_segments(column, SEGMENTED):
             [typed] = read_segments(segment.name, SEGMENTED)
             np.testing.assert_array_equal(typed.inside, segment.inside, segment.name)
@@ -208,11 +210,20 @@ def test_every_segment_holds_the_same_rows_when_its_name_is_typed():
         ("when = 2024-01-02", 1),
         ("when >= 2024-01-02 00:00+00:00", 95),
         ("band = 'rock and roll' and gain > 0", 6),
+        ("height != 5' and height != 6'", 30),
+        (f"account >= {2**60 + 1}", 60),
     ],
 )
 def test_conditions_compare_by_what_a_column_holds(condition, rows):
     [segment] = read_segments(condition, SEGMENTED)
     assert segment.inside.sum() == rows
+
+
+@pytest.mark.parametrize("joined", ["or", "AND", "&", ","])
+def test_conditions_that_are_not_joined_by_and_are_refused(joined):
+    for first in ("code != 1", "gain < 5"):
+        with pytest.raises(HardsynthError, match="joined by 'and' alone"):
+            read_segments(f"{first} {joined} band = jazz", SEGMENTED)
 
 
 def test_the_auc_of_a_segment_is_on_the_scale_of_its_change():
