@@ -263,7 +263,7 @@ def repeat_by_weight(weights: np.ndarray, rng: np.random.Generator) -> np.ndarra
     --------
     >>> rows = repeat_by_weight(np.array([0.1, 0.1, 0.4, 0.2]), np.random.default_rng(0))
     >>> np.bincount(rows).tolist()
-    [1, 2, 3, 2]
+    [2, 1, 3, 2]
     """
     half_weights = (weights / weights.mean() + 1) / 2
     # equal weights need no repeats, and no rounding

@@ -332,7 +332,7 @@ def test_flips_are_asked_of_tasks_with_decisions(scored, capsys):
 @pytest.mark.parametrize(
     ("words", "culprit"),
     [
-        (["--segment", "sexx"], "did you mean 'sex'"),
+        (["--need", "not-worse", "--segment", "sexx"], "did you mean 'sex'"),
         (["--max-flips", "2"], "--max-flips"),
         (["--refits", "-1", "--no-harm"], "refits"),
     ],
