@@ -442,13 +442,16 @@ def _may_be_id(values: pd.Series) -> bool:
 
 
 def _are_alike(ours: pd.Series, theirs: pd.Series) -> bool:
-    """Whether two columns hold the same values row by row; numbers may be rounded."""
-    if all(pd.api.types.is_float_dtype(each.dtype) for each in (ours, theirs)):
-        one, other = (
-            values.to_numpy(float, na_value=np.nan) for values in (ours, theirs)
-        )
-        return bool(np.allclose(one, other, rtol=1e-3, atol=1e-6, equal_nan=True))
-    return _keys(ours).equals(_keys(theirs))
+    """Whether two columns hold the same values row by row; numbers with fractions may be rounded.
+
+    Rounded to a thousandth of their spread, so that no other order passes for rounding; ids not.
+    """
+    are_floats = all(pd.api.types.is_float_dtype(each.dtype) for each in (ours, theirs))
+    if not are_floats or _may_be_id(theirs):
+        return _keys(ours).equals(_keys(theirs))
+    one, other = (each.to_numpy(float, na_value=np.nan) for each in (ours, theirs))
+    spread = float(np.nanstd(other)) if len(other) else 0.0
+    return bool(np.allclose(one, other, rtol=0, atol=1e-3 * spread, equal_nan=True))
 
 
 def _alike_ids(

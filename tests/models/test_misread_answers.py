@@ -296,6 +296,8 @@ LONG = 2_000_000_000_000_000_000
     ("ids", "told"),
     [
         ({"id": [str(LONG + row) for row in range(120)]}, None),
+        ({"id": 1_000_000.0 + np.arange(120)}, None),
+        ({"seconds": 1_700_000_000.5 + np.arange(120)}, "in another order"),
         ({"id": np.arange(120) + 500, "row": np.arange(120)}, "tells of another order"),
         ({"Unnamed: 0": np.arange(120)}, "in different orders"),
     ],
