@@ -17,7 +17,7 @@ from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
-from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
+from amlb_ext.report.charts import framework_colours, trade_off_chart
 from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.described import TaskSettings
@@ -31,7 +31,6 @@ from amlb_ext.report.losses import unfit_loss
 from amlb_ext.report.model import (
     BuiltReport,
     BuiltTask,
-    Chart,
     FrameworkRanks,
     ReportSection,
     SuiteReport,
@@ -361,10 +360,7 @@ def assemble_report(
             *caveat_sentences(tasks, overall, ranks, unit),
         )
     has_charts, level = settings.points > 0, settings.level
-    charts: list[Chart | None] = []
-    if has_charts:
-        charts = [overall_chart(overall, unit)]
-        charts.append(trade_off_chart(tasks, settings.colours))
+    chart = trade_off_chart(tasks, settings.colours) if has_charts else None
     # who wins against whom and what is left to gain, where F is the F that was run
     judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
@@ -400,7 +396,7 @@ def assemble_report(
         jobs=unscored.reset_index(drop=True),
         level=level,
         caveats=shown_caveats,
-        charts=tuple(chart for chart in charts if chart is not None),
+        charts=() if chart is None else (chart,),
         **more,
     )
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_decimals, format_percent
+from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import RunError
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.model import Chart, ChartSeries, ReportSection
@@ -244,21 +244,9 @@ def coder_sections(
     runs: Sequence[CoderRun],
     jobs: pd.DataFrame,
     kinds: Mapping[str, str],
-    charts: bool,
 ) -> list[ReportSection]:
     """Return what only coders have on a task: scores, submissions, failures and transcripts."""
     coders = scores[scores["framework"].map(kinds) == "coder"]
-    curve = curve_table(runs)
-    curve_charts: tuple[Chart, ...] = ()
-    if charts and len(curve):
-        chart = Chart(
-            key=f"{curve['task'].iloc[0]}-curve",
-            title="Max@k on test",
-            about="Best of the first k submissions by the labels of the test rows.",
-            x_label="submissions k",
-            y_label="max@k on test",
-        )
-        curve_charts = (curve_chart(chart, curve, kinds, {"max_on_test": ""}),)
     return [
         ReportSection(
             key="coders",
@@ -276,8 +264,7 @@ def coder_sections(
             title="Max@k on test: what further submissions add",
             about="Mean over runs of the best accuracy on the test rows among the first k "
             "submissions, and of the one that held-out rows choose among these.",
-            table=curve,
-            charts=curve_charts,
+            table=curve_table(runs),
         ),
         failures_section(runs),
         ReportSection(
@@ -302,33 +289,6 @@ def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
             lines.append([task, framework, k, chosen, best])
     columns = ["task", "framework", "k", "chosen", "max_on_test"]
     return pd.DataFrame(lines, columns=columns)
-
-
-def curve_chart(
-    chart: Chart,
-    curve: pd.DataFrame,
-    kinds: Mapping[str, str],
-    names: Mapping[str, str],
-) -> Chart:
-    """Return a chart with a line for each coder and column; ``names`` tells columns apart."""
-    colours = framework_colours(list(kinds))
-    series = []
-    for coder, line in curve.groupby("framework", sort=False):
-        for column, name in names.items():
-            series.append(
-                ChartSeries(
-                    name=f"{coder}{name}",
-                    kind="line",
-                    x=line["k"].to_numpy(dtype=float) - 1,
-                    y=line[column].to_numpy(dtype=float),
-                    role=colours[str(coder)],
-                )
-            )
-    return replace(
-        chart,
-        series=tuple(series),
-        x_categories=tuple(str(k) for k in range(1, curve["k"].max() + 1)),
-    )
 
 
 def failures_section(runs: Sequence[CoderRun]) -> ReportSection:
@@ -456,106 +416,50 @@ def mean_and_spread(accuracies: np.ndarray, level: float) -> dict[str, float]:
     }
 
 
-def submissions_section(
-    runs: Sequence[CoderRun], kinds: Mapping[str, str], charts: bool
-) -> ReportSection:
+def submissions_section(runs: Sequence[CoderRun]) -> ReportSection:
     """Return how far each further submission helps, over all tasks."""
-    curve = curve_table(runs)
-    table = curve.groupby(["framework", "k"], sort=False)[["chosen", "max_on_test"]]
-    means = table.mean().reset_index()
-    section = ReportSection(
+    groups = curve_table(runs).groupby(["framework", "k"], sort=False)
+    return ReportSection(
         key="submissions",
         title="Score by number of submissions",
         about=f"{_CURVE_ABOUT} Each task counts as much as another.",
-        table=means,
-    )
-    if not (charts and len(means)):
-        return section
-    chart = Chart(
-        key=section.key,
-        title=section.title,
-        about=_CURVE_ABOUT,
-        x_label="submissions k",
-        y_label="accuracy, mean over the tasks",
-    )
-    names = {"chosen": ", chosen", "max_on_test": ", max on test"}
-    return replace(section, charts=(curve_chart(chart, means, kinds, names),))
-
-
-def cost_chart(headline: pd.DataFrame, kinds: Mapping[str, str]) -> Chart | None:
-    """Return cost of a run against accuracy, of the coders whose cost is known; None for none."""
-    known = headline.dropna(subset=["cost_of_run", "selected"])
-    if known.empty:
-        return None
-    colours = framework_colours(list(kinds))
-    series = []
-    told = []
-    for place, line in enumerate(known.to_dict("records")):
-        name = str(line["framework"])
-        text = (
-            f"{name}: {line['cost_of_run']:.3g} for {format_decimals(line['selected'])}"
-        )
-        told.append(text)
-        series.append(
-            ChartSeries(
-                name=name,
-                kind="points",
-                x=np.array([line["cost_of_run"]]),
-                y=np.array([line["selected"]]),
-                role=colours[name],
-                text=(text,),
-                symbol=place % 6,
-            )
-        )
-    return Chart(
-        key="cost",
-        title="Cost against score",
-        about=f"What a run costs, and the mean accuracy over the tasks. {'; '.join(told)}.",
-        x_label="cost of a run, in the unit of the price",
-        y_label="accuracy, mean over the tasks",
-        series=tuple(series),
+        table=groups[["chosen", "max_on_test"]].mean().reset_index(),
     )
 
 
-def run_violins(
-    shown: Sequence[str],
-    values: Mapping[str, np.ndarray],
-    kinds: Mapping[str, str],
+def run_points(
+    values: Mapping[str, np.ndarray], kinds: Mapping[str, str]
 ) -> list[ChartSeries]:
-    """Return the distribution of each framework's runs, one line of a chart each."""
+    """Return the runs of each framework as points, one line of a chart each."""
     colours = framework_colours(list(kinds))
-    violins = []
-    for position, name in enumerate(shown):
-        runs = values[name]
-        violins.append(
-            ChartSeries(
-                name=name,
-                kind="violin",
-                x=runs,
-                y=np.full(len(runs), float(position)),
-                role="f" if kinds[name] == "reference" else colours[name],
-                text=tuple(f"{name}: {value:.3f}" for value in runs),
-            )
+    return [
+        ChartSeries(
+            name=name,
+            kind="points",
+            x=runs,
+            y=np.full(len(runs), float(position)),
+            role="f" if kinds[name] == "reference" else colours[name],
+            text=tuple(f"{name}: {value:.3f}" for value in runs),
         )
-    return violins
+        for position, (name, runs) in enumerate(values.items())
+    ]
 
 
 def runs_chart(jobs: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
     """Return all runs of all tasks, by framework."""
     scored = jobs[jobs["status"] == "scored"]
+    by_name = dict(list(scored.groupby("framework")["score"]))
     values = {
-        str(name): own["score"].to_numpy(dtype=float)
-        for name, own in scored.groupby("framework")
+        name: by_name[name].to_numpy(dtype=float) for name in kinds if name in by_name
     }
-    shown = [name for name in kinds if name in values]
-    medians = ", ".join(f"{name} {np.median(values[name]):.3f}" for name in shown)
+    medians = ", ".join(f"{name} {np.median(own):.3f}" for name, own in values.items())
     return Chart(
         key="all-runs",
         title="Runs of all tasks",
         about=f"A point is a run. Medians: {medians}.",
         x_label="accuracy",
-        series=tuple(run_violins(shown, values, kinds)),
-        y_categories=tuple(shown),
+        series=tuple(run_points(values, kinds)),
+        y_categories=tuple(values),
     )
 
 

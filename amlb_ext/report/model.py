@@ -40,11 +40,9 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'bars', 'intervals', 'violin'}
-        ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
-        positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
-        along x, NaN where there is none; ``violin``: the distribution of ``x`` along the row of a
-        chart by name, with a small point for each.
+    kind : {'points', 'line', 'intervals'}
+        ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high`` along x, NaN where there
+        is none.
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -56,7 +54,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "bars", "intervals", "violin"]
+    kind: Literal["points", "line", "intervals"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"
@@ -80,9 +78,8 @@ class Chart:
         Description in words, for those who cannot see the picture; plain text.
     x_label, y_label : str
     series : tuple of Series
-    x_categories, y_categories : tuple of str
-        Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
-        ``y_categories`` is at the top.
+    y_categories : tuple of str
+        Names of the positions 0, 1, ... of an axis that has no numbers; position 0 is at the top.
     guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
         With a diagonal one unit is equally long on both axes.
     drawn : str
@@ -95,7 +92,6 @@ class Chart:
     x_label: str = ""
     y_label: str = ""
     series: tuple[ChartSeries, ...] = ()
-    x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()
     drawn: str = ""
@@ -114,8 +110,6 @@ class ReportSection:
     table : DataFrame
     shown : DataFrame, optional
         What readers see in its place, row by row.
-    lines : tuple of str, optional
-        What a terminal shows in place of title, description and table.
     charts : tuple of Chart
     percents : tuple of str
         Columns of shares.
@@ -134,7 +128,6 @@ class ReportSection:
     about: str
     table: pd.DataFrame
     shown: pd.DataFrame | None = None
-    lines: tuple[str, ...] | None = None
     charts: tuple[Chart, ...] = ()
     percents: tuple[str, ...] = ()
     links: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import BuiltReport, SuiteReport
 from amlb_ext.report.overall import answer_matrix
-from amlb_ext.report.papers import write_paper_files
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
 from amlb_ext.report.tables import (
@@ -49,6 +48,7 @@ from amlb_ext.stats.claims import CONCENTRATIONS, verdict_text
 
 #: Where a word ends inside a name.
 _WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=_)(?=\w)")
+_COLOUR = re.compile(r"var\((--c-[\w-]+)\)")
 #: The space before a percent sign.
 _PERCENT = re.compile(r"(?<=\d) %")
 #: A longer word is broken anywhere, or it would make its column wider than a screen.
@@ -92,15 +92,17 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
     links = {}
     titles = table_titles(built.report)
     tables = report_tables(built.report)
-    for name in SOMETIMES - tables.keys():
-        # that of an earlier report would be taken for one of this
-        (folder / f"{name}.csv").unlink(missing_ok=True)
+    # those of an earlier report would be taken for files of this
+    for name in SOMETIMES:
+        for ending in ("csv", "tex", "svg"):
+            (folder / f"{name}.{ending}").unlink(missing_ok=True)
     for name, table in tables.items():
         file_name = f"{name}.csv"
         _write_csv(table, folder / file_name)
         links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"
-    for label, name in write_paper_files(built.report, folder).items():
-        links[label] = f"report/{name}"
+    for name, title, text in _paper_files(built.report):
+        write_text(folder / name, text)
+        links[f"{name}: {title}"] = f"report/{name}"
     content = json.dumps(report_as_json(built.report), indent=1)
     write_text(folder / "report.json", f"{content}\n")
     links["report.json: everything but the charts' points"] = "report/report.json"
@@ -118,7 +120,7 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
 def report_as_json(report: SuiteReport) -> dict[str, Any]:
     """Return the report as plain mappings and lists; numbers that are not finite are None."""
     # what is left out is shown otherwise, or said elsewhere
-    omitted = {"charts", "unit", "glossary", "shown", "lines", "noun", "swap"}
+    omitted = {"charts", "unit", "glossary", "shown", "noun", "swap"}
     omitted.add("is_for_papers")
     # What is needed is told where anything is.
     if not report.needed:
@@ -266,3 +268,65 @@ def task_anchors(names: list[str]) -> list[str]:
             anchor = f"{stem}-{count}"
         used.append(anchor)
     return used
+
+
+# What goes into a paper: tables as LaTeX, pictures as files of SVG.
+
+
+def _paper_files(report: SuiteReport) -> Iterator[tuple[str, str, str]]:
+    """Yield name, title and content of each file."""
+    diagram = draw_rank_diagram(report.ranks, "ranks")
+    if diagram:
+        ranks = report.ranks.mean.rename("mean rank").rename_axis("framework")
+        table = ranks.round(2).reset_index()
+        yield "ranks.tex", "mean ranks", table_as_latex(table, "Mean ranks", "ranks")
+        yield "ranks.svg", "mean ranks", standalone_svg(diagram)
+    for section in report.sections:
+        if not section.is_for_papers:
+            continue
+        text = table_as_latex(section.readable, section.title, section.key)
+        yield f"{section.key}.tex", section.title, text
+        for chart in section.charts:
+            picture = standalone_svg(chart.drawn or draw_chart(chart))
+            yield f"{chart.key}.svg", chart.title, picture
+
+
+def table_as_latex(table: pd.DataFrame, caption: str, label: str) -> str:
+    r"""Return a table for LaTeX with the package ``booktabs``; signs of LaTeX in it are escaped.
+
+    Examples
+    --------
+    >>> print(table_as_latex(pd.DataFrame({"task": ["a_b"]}), "Tasks", "tasks").splitlines()[7])
+    a\_b \\
+    """
+    # a minus sign of its own is no letter of LaTeX's fonts
+    texts = table.map(lambda value: str(value).replace("−", "-").replace("–", "--"))
+    return texts.to_latex(
+        index=False, escape=True, caption=caption, label=f"tab:{label}"
+    )
+
+
+def standalone_svg(svg: str) -> str:
+    """Return an ``<svg>`` element of a page as a file, in the page's colours for daylight.
+
+    Examples
+    --------
+    >>> standalone_svg('<svg viewBox="0 0 9 4"><path style="fill:var(--c-ink)"/></svg>')
+    '<svg width="9pt" height="4pt" font-family="sans-serif" viewBox="0 0 9 4"><path \
+style="fill:#1b2025"/></svg>\\n'
+    """
+    colours = _daylight()
+    text = _COLOUR.sub(lambda found: colours[found[1]], svg)
+    width, height = re.search(r'viewBox="0 0 (\S+) (\S+)"', text).groups()  # type: ignore[union-attr]
+    size = f'<svg width="{width}pt" height="{height}pt" font-family="sans-serif"'
+    return text.replace("<svg", size, 1) + "\n"
+
+
+@lru_cache(maxsize=1)
+def _daylight() -> dict[str, str]:
+    """Return the colours that the page's style sheet names first, those for a light page."""
+    style = asset_path("resources", "report", "report.css").read_text("utf-8")
+    colours: dict[str, str] = {}
+    for name, value in re.findall(r"(--c-[\w-]+): (#\w+);", style):
+        colours.setdefault(name, value)
+    return colours

@@ -30,18 +30,17 @@ from amlb_ext.report.build import (
     frameworks_in_order,
     job_warnings,
 )
-from amlb_ext.report.charts import framework_colours, interval_mark
+from amlb_ext.report.charts import interval_mark
 from amlb_ext.report.coders import (
     CODER_COLUMNS,
     NOT_THE_MODELS,
     CoderRun,
     coder_columns,
     coder_sections,
-    cost_chart,
     headline_table,
     mean_and_spread,
     read_coder_runs,
-    run_violins,
+    run_points,
     runs_chart,
     submissions_section,
 )
@@ -322,11 +321,6 @@ def _suite_sections(
 ) -> tuple[ReportSection, ...]:
     """Return WeirdML's headline figures, and the accuracies of all frameworks on all tasks."""
     headline = headline_table(scores, runs, kinds, level)
-    pictures: list[Chart | None] = []
-    if charts:
-        pictures = [runs_chart(jobs, kinds)]
-    if charts and runs:
-        pictures.append(cost_chart(headline, kinds))
     occurring = {kind: KINDS[kind] for kind in KINDS if kind in kinds.values()}
     legend = "; ".join(f"{kind}: {about}" for kind, about in occurring.items())
     lines = []
@@ -345,7 +339,7 @@ def _suite_sections(
             about="Each task counts as much as another; a framework that lacks tasks is not to be "
             f"compared. The {format_percent(level)} interval and sd are over tasks. {legend}.",
             table=headline,
-            charts=tuple(chart for chart in pictures if chart is not None),
+            charts=(runs_chart(jobs, kinds),) if charts else (),
             percents=("failed", "failed_sd"),
         ),
         ReportSection(
@@ -356,7 +350,7 @@ def _suite_sections(
             table=pd.DataFrame(lines),
             verbatim=tuple(kinds),
         ),
-        *([submissions_section(runs, kinds, charts)] if runs else []),
+        *([submissions_section(runs)] if runs else []),
     )
 
 
@@ -395,7 +389,7 @@ def _task_report(
         )
     ]
     if runs:
-        sections += coder_sections(scores, runs, jobs, kinds, charts)
+        sections += coder_sections(scores, runs, jobs, kinds)
     chart = None
     if charts and len(scores):
         of_task = jobs[(jobs["amlb_task"] == task.name) & (jobs["status"] == "scored")]
@@ -418,31 +412,26 @@ def _selected_chart(
     task: str, scores: pd.DataFrame, jobs: pd.DataFrame, kinds: Mapping[str, str]
 ) -> Chart:
     """Return the runs of every framework, and their mean with its interval."""
-    colours = framework_colours(list(kinds))
     lines = {line["framework"]: line for line in scores.to_dict("records")}
-    shown = [name for name in kinds if name in lines]
     values = {
         name: jobs.loc[jobs["framework"] == name, "score"].to_numpy(dtype=float)
-        for name in shown
+        for name in kinds
+        if name in lines
     }
-    series = run_violins(shown, values, kinds)
-    for position, name in enumerate(shown):
-        line = lines[name]
-        marks = interval_mark(
-            name,
-            position,
-            (line["mean"], line["low"], line["high"]),
-            role="f" if kinds[name] == "reference" else colours[name],
-        )
-        series.append(marks)
+    points = run_points(values, kinds)
+    means = []
+    for position, runs in enumerate(points):
+        line = lines[runs.name]
+        mean = (line["mean"], line["low"], line["high"])
+        means.append(interval_mark(runs.name, position, mean, role=runs.role))
     return Chart(
         key=f"{task}-selected",
         title="Accuracy",
         # the lines are sorted
         about=f"{scores['framework'].iloc[0]} has the highest mean. A point is a run.",
         x_label="accuracy, runs and their mean",
-        series=tuple(series),
-        y_categories=tuple(shown),
+        series=(*points, *means),
+        y_categories=tuple(values),
     )
 
 

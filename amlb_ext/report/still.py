@@ -8,15 +8,18 @@ is a point: a chart shown 460 pixels wide has text of 10 pixels.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
+import re
 import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
+from xml.etree import ElementTree as ET
 
 import matplotlib
 import numpy as np
@@ -26,13 +29,14 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from scipy.stats import gaussian_kde
 
 from amlb_ext.core.display import shorten_text
-from amlb_ext.report.inline import COLOUR, inline_svg
-from amlb_ext.report.model import Chart, ChartSeries
+from amlb_ext.report.model import Chart, ChartSeries, ColourRole
 
+_ROLES = (*get_args(ColourRole), "grid")
+#: What to draw a role, or ``grid``, with; :func:`inline_svg` puts in the page's colour, a CSS
+#: variable, which matplotlib does not know.
+COLOUR = {role: f"#fe0d{i:02x}" for i, role in enumerate(_ROLES)}
 INK = COLOUR["ink"]
 _GRID = COLOUR["grid"]
 POINTS_PER_INCH = 72
@@ -54,11 +58,8 @@ _DASHES: tuple[Any, ...] = (
     (0, (6, 2, 1, 2)),
     (0, (3, 1, 1, 1)),
 )
-#: Fewer runs than these have no violin around them.
-FEWEST_IN_VIOLIN = 5
 #: Longest line of a category's name.
 _LONGEST_LINE = 32
-_HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
 _SETTINGS: Any = {
     # Text stays text, to be found and read aloud, and takes the page's font.
     "svg.fonttype": "none",
@@ -85,8 +86,25 @@ _SETTINGS: Any = {
     "axes.axisbelow": True,
     "axes.formatter.offset_threshold": 5,
     "axes.formatter.limits": (-4, 6),
-    "hatch.linewidth": 0.7,
 }
+
+_STAND_IN = re.compile(r"#fe0d([0-9a-f]{2})")
+_SVG = "{http://www.w3.org/2000/svg}"
+#: What a page has once, or not at all: the font, and what says that there is none.
+_NOT_SEEN = re.compile(
+    r"<metadata>.*?</metadata>|<defs>\s*<style.*?</style>\s*</defs>|font-family:[^;\"]*;?",
+    re.S,
+)
+_XLINK = "http://www.w3.org/1999/xlink"
+_ID = re.compile(r' id="([^"]*)"')
+_REFERENCE = re.compile(r'(?:href="|url\()#([^")]+)')
+#: matplotlib puts each line and each text into a group of its own.
+_GROUP_OF_ONE = re.compile(r"<g>(<(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>)</g>")
+_BETWEEN_TAGS = re.compile(r">\n\s*<")
+_TAG = re.compile(r"<[^>]+>")
+_LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
+#: Longest title or description of a chart.
+_LONGEST_TEXT = 2000
 
 
 def draw_chart(chart: Chart) -> str:
@@ -120,7 +138,7 @@ def draw_chart(chart: Chart) -> str:
     is_square = "diagonal" in chart.guides
     height = 0.2 * legend_lines
     if chart.y_categories:
-        height += 0.75 + 0.27 * rows_of_categories(chart)
+        height += 0.75 + 0.27 * len(chart.y_categories)
     else:
         height += (0.75 if is_square else 0.52) * _WIDTH
     with canvas(chart.key):
@@ -224,18 +242,6 @@ def legend_names(chart: Chart) -> list[str]:
     return names if len(names) > 1 else []
 
 
-def rows_of_categories(chart: Chart) -> float:
-    """Return how many rows of marks a chart by name needs room for.
-
-    Series that stand side by side in a category need more than one row of it.
-    """
-    n_marks = sum(
-        1 if series.kind == "violin" else np.size(series.y) for series in chart.series
-    )
-    per_category = n_marks / max(1, len(chart.y_categories))
-    return len(chart.y_categories) * max(1.0, 0.6 * per_category)
-
-
 def wrap_category(name: str) -> list[str]:
     """Return the name of a category in two lines at most, each as long as a name may be.
 
@@ -252,8 +258,6 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
     """Draw what stands around the marks."""
     axes.set_xlabel(shorten_text(chart.x_label, 70))
     axes.set_ylabel(shorten_text(chart.y_label, 44))
-    if chart.x_categories:
-        _name_x_positions(axes, chart.x_categories)
     if chart.y_categories:
         names = ["\n".join(wrap_category(name)) for name in chart.y_categories]
         axes.set_yticks(range(len(names)), names)
@@ -261,12 +265,7 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
     # Lines across the marks help to read numbers; there are none to read along categories.
-    grid_axis: Literal["x", "y", "both"] = "both"
-    if chart.x_categories:
-        grid_axis = "y"
-    elif chart.y_categories:
-        grid_axis = "x"
-    axes.grid(axis=grid_axis)
+    axes.grid(axis="x" if chart.y_categories else "both")
     if "zero" in chart.guides:
         axes.axvline(0, color=INK, linewidth=0.9)
     if "level" in chart.guides:
@@ -284,24 +283,6 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
         )
 
 
-def _name_x_positions(axes: Axes, categories: Sequence[str]) -> None:
-    """Write categories below the axis, turned where they would overlap, 25 at most."""
-    names = [shorten_text(name, 22) for name in categories]
-    step = math.ceil(len(names) / 25)
-    # In points: a letter takes about 5.8, what stands left of the axes 60.
-    longest_name = max(len(name) for name in names)
-    longest = 5.8 * longest_name + 8
-    axis_length = _WIDTH * POINTS_PER_INCH - 60
-    room = axis_length / len(names) * step
-    look: _Look = {}
-    if longest > room:
-        look = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
-    positions = range(0, len(names), step)
-    axes.set_xticks(positions, names[::step], **look)
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.tick_params("x", length=0, pad=5)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Marks:
     """A series as it is drawn.
@@ -310,12 +291,9 @@ class _Marks:
     ----------
     series : ChartSeries
     x, y : ndarray
-        Numbers that fit on an axis, NaN for others; of bins ``x`` are the edges.
+        Numbers that fit on an axis, NaN for others.
     order : int
-        Position among the series of its kind: lines and bars are told apart by it, not by
-        colour alone.
-    n_series : int
-        Of this kind.
+        Position among the series of its kind: lines are told apart by it, not by colour alone.
     told : dict of str to sequence of str
         What the marks of each artist are called, by its gid: filled while they are drawn.
     """
@@ -324,7 +302,6 @@ class _Marks:
     x: np.ndarray
     y: np.ndarray
     order: int
-    n_series: int
     told: dict[str, Sequence[str]]
 
     def tell(self, artist: Artist, is_shown: np.ndarray) -> None:
@@ -355,27 +332,27 @@ def _draw_series(
     """Draw all series; return what stands in the legend by name, if there is one."""
     entries: dict[str, Artist] = {}
     names = legend_names(chart)
-    kinds = Counter(series.kind for series in chart.series)
     n_drawn: Counter[str] = Counter()
     is_empty = True
     for series in chart.series:
-        has_edges = series.kind == "bars" and not chart.x_categories
-        _check_lengths(chart, series, has_edges)
+        if np.size(series.x) != np.size(series.y):
+            raise ValueError(
+                f"chart {chart.key!r}, series {series.name!r}: {np.size(series.x)} x and "
+                f"{np.size(series.y)} y; give as many of each"
+            )
         marks = _Marks(
             series=series,
             x=axis_numbers(series.x),
             y=axis_numbers(series.y),
             order=n_drawn[series.kind],
-            n_series=kinds[series.kind],
             told=told,
         )
         n_drawn[series.kind] += 1
-        # Counted all the same: the others keep their dashes and patterns.
+        # Counted all the same: the others keep their dashes.
         if not (np.isfinite(marks.x).any() and np.isfinite(marks.y).any()):
             continue
         is_empty = False
-        draw = _draw_steps if has_edges else _DRAW[series.kind]
-        handle = draw(axes, marks)
+        handle = _DRAW[series.kind](axes, marks)
         if series.name in names:
             entries[series.name] = handle
     if is_empty:
@@ -392,20 +369,6 @@ def _draw_series(
             length=0, labelbottom=False, labelleft=bool(chart.y_categories)
         )
     return entries
-
-
-def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
-    n_x = np.size(series.x)
-    n_y = np.size(series.y)
-    is_empty = n_x + n_y == 0
-    if is_empty or n_x == n_y + has_edges:
-        return
-    remedy = "as many of each"
-    if has_edges:
-        remedy = "one x more than y, the edges of the bins"
-    raise ValueError(
-        f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
-    )
 
 
 def _draw_points(axes: Axes, marks: _Marks) -> Artist:
@@ -437,42 +400,6 @@ def _draw_line(axes: Axes, marks: _Marks) -> Artist:
         dash_capstyle="butt",
     )
     return lines[0]
-
-
-def _draw_grouped_bars(axes: Axes, marks: _Marks) -> Artist:
-    # The bars of one category take 0.8 of its place, side by side around its middle.
-    width = 0.8 / marks.n_series
-    middle = (marks.n_series - 1) / 2
-    x = marks.x + (marks.order - middle) * width
-    heights = np.nan_to_num(marks.y)
-    bar_width = 0.92 * width
-    hatch = _HATCHES[marks.order % len(_HATCHES)]
-    look: _Look = {"facecolor": marks.colour, "alpha": 0.8, "linewidth": 0}
-    # The first series has no pattern; on narrow bars none could be seen.
-    if hatch and len(x) <= 30:
-        # Filling and pattern are two bars: alpha would make the pattern pale as well.
-        axes.bar(x, heights, bar_width, **(look | {"alpha": 0.4}))
-        look = {
-            "hatch": hatch,
-            "facecolor": "none",
-            "edgecolor": marks.colour,
-            "linewidth": 0.9,
-        }
-    for place, bar in enumerate(axes.bar(x, heights, bar_width, **look)):
-        marks.tell(bar, np.array([place]))
-    return Patch(**look)
-
-
-def _draw_steps(axes: Axes, marks: _Marks) -> Artist:
-    """Draw bins as an outline with a light filling: several can be seen through each other."""
-    look: _Look = {
-        "linewidth": 1.3,
-        "linestyle": marks.dashes,
-        "edgecolor": marks.colour,
-        "facecolor": (marks.colour, 0.28),
-    }
-    axes.stairs(marks.y, marks.x, fill=True, **look)
-    return Patch(**look)
 
 
 def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
@@ -507,36 +434,10 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
     return Line2D([], [], **look)
 
 
-def _draw_violin(axes: Axes, marks: _Marks) -> Artist:
-    is_shown = np.isfinite(marks.x)
-    values = marks.x[is_shown]
-    # a kernel's density of few values, or of equal ones, shows the kernel
-    if len(values) >= FEWEST_IN_VIOLIN and np.ptp(values) > 0:
-        grid = np.linspace(values.min(), values.max(), 100)
-        density = gaussian_kde(values)(grid)
-        half_width = 0.4 * density / density.max()
-        axes.fill_between(
-            grid,
-            marks.y[0] - half_width,
-            marks.y[0] + half_width,
-            color=marks.colour,
-            alpha=0.2,
-            linewidth=0,
-        )
-    look: _Look = {"marker": "o", "linestyle": "none", "color": marks.colour}
-    [points] = axes.plot(
-        values, marks.y[is_shown], markersize=3, alpha=0.6, mew=0, **look
-    )
-    marks.tell(points, is_shown)
-    return Line2D([], [], markersize=4, **look)
-
-
 _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
     "points": _draw_points,
     "line": _draw_line,
-    "bars": _draw_grouped_bars,
     "intervals": _draw_intervals,
-    "violin": _draw_violin,
 }
 
 
@@ -551,3 +452,104 @@ def figure_to_svg(
     # Without the date the same chart gives the same bytes.
     figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None})
     return inline_svg(drawing.getvalue(), chart, told)
+
+
+def inline_svg(
+    drawn: str, chart: Chart, told: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """Return what matplotlib drew as an ``<svg>`` element for a page.
+
+    Colours of :data:`COLOUR` become ``var(--c-ROLE)``; ids begin with a digest of the chart's key;
+    the font is the page's; nothing refers to anything outside.
+
+    Parameters
+    ----------
+    drawn : str
+        A whole SVG file.
+    chart : Chart
+        Its title and description are read out to those who cannot see the picture.
+    told : mapping of str to sequence of str, optional
+        What each mark of an artist is called where the pointer rests on it, by the artist's gid.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> drawn = (
+    ...     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">'
+    ...     '<path d="M 0 1.234567" style="fill: #fe0d00"/></svg>'
+    ... )
+    >>> text = inline_svg(drawn, Chart("key", "Title", "A < B"))
+    >>> text[text.index("<title") :]  # doctest: +NORMALIZE_WHITESPACE
+    '<title id="s2c70e1-t">Title</title><desc id="s2c70e1-d">A &lt; B</desc><path
+     d="M 0 1.23" style="fill:var(--c-ink)" /></svg>'
+    """
+    tree = ET.fromstring(_NOT_SEEN.sub("", drawn))
+    for gid, texts in (told or {}).items():
+        _tell_marks(tree, gid, texts)
+    for group in tree.iter(f"{_SVG}g"):
+        _style_marks_together(group)
+    # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
+    prefix = f"s{hashlib.sha256(chart.key.encode()).hexdigest()[:6]}"
+    tree.attrib = {
+        "class": "drawing",
+        "role": "img",
+        "viewBox": tree.get("viewBox", ""),
+        "aria-labelledby": "t d",
+    }
+    # Screen readers take the title from the first child only.
+    tree.insert(0, _text_node("title", chart.title, id="t"))
+    tree.insert(1, _text_node("desc", chart.about, id="d"))
+    ET.register_namespace("", _SVG.strip("{}"))
+    ET.register_namespace("xlink", _XLINK)
+    text = ET.tostring(tree, encoding="unicode")
+    used = {"t", "d", *_REFERENCE.findall(text)}
+    text = _ID.sub(lambda found: found[0] if found[1] in used else "", text)
+    text = _TAG.sub(lambda tag: _tidy_tag(tag[0], prefix), text)
+    text = _BETWEEN_TAGS.sub("><", text)
+    return _GROUP_OF_ONE.sub(r"\1", text)
+
+
+def _tell_marks(tree: ET.Element, gid: str, texts: Sequence[str]) -> None:
+    """Give each mark of an artist its text, as the ``<title>`` that a browser shows."""
+    group = tree.find(f".//{_SVG}g[@id='{gid}']")
+    if group is None:
+        return
+    # marks of a series refer to one shape; a bar is a shape of its own
+    marks = group.findall(f".//{_SVG}use") or group.findall(f"./{_SVG}path")
+    if len(marks) == len(texts):
+        for mark, text in zip(marks, texts, strict=True):
+            mark.append(_text_node("title", text))
+
+
+def _style_marks_together(group: ET.Element) -> None:
+    """Move the style that all marks of a series share to their group, which has it once."""
+    # A style on the group would also reach children of other kinds, such as text.
+    styles = {mark.get("style", "") for mark in group if mark.tag == f"{_SVG}use"}
+    if len(styles) == 1 and all(mark.tag == f"{_SVG}use" for mark in group):
+        group.set("style", styles.pop())
+        for mark in group:
+            del mark.attrib["style"]
+
+
+def _text_node(tag: str, text: str, **attributes: str) -> ET.Element:
+    node = ET.Element(f"{_SVG}{tag}", attributes)
+    node.text = shorten_text(text, _LONGEST_TEXT)
+    return node
+
+
+def _tidy_tag(tag: str, prefix: str) -> str:
+    """Return a tag with ids of its own, the page's colours, and numbers of two decimals."""
+    tag = tag.replace(' id="', f' id="{prefix}-').replace("url(#", f"url(#{prefix}-")
+    tag = tag.replace(' xlink:href="#', f' href="#{prefix}-')
+    tag = tag.replace(f' xmlns:xlink="{_XLINK}"', "")
+    tag = tag.replace('labelledby="t d"', f'labelledby="{prefix}-t {prefix}-d"')
+    # Only inside a style does a browser resolve var(--c-ROLE), not in the attribute "fill".
+    tag = re.sub(r' fill="(#fe0d..)"', r' style="fill: \1"', tag)
+    tag = _STAND_IN.sub(lambda role: f"var(--c-{_ROLES[int(role[1], base=16)]})", tag)
+    # a tenth of a point moves no mark that one could see
+    digits = ".1f" if tag.startswith("<use") else ".2f"
+    tag = _LONG_NUMBER.sub(lambda number: format(float(number[0]), digits), tag)
+    return tag.replace("; ", ";").replace(": ", ":").replace("  ", " ")

@@ -86,8 +86,6 @@ def report_text(report: SuiteReport) -> str:
 
 def _section_lines(section: ReportSection, indent: int = 0) -> list[str]:
     """Return what one kind of suite has beside what all have, a task's indented and shortened."""
-    if section.lines is not None:
-        return [line for text in section.lines for line in _wrap_text(text, indent)]
     margin = " " * indent
     most = min(section.most, _MOST_ROWS) if indent else section.most
     lines = [margin + section.title, *_wrap_text(section.about, indent)]

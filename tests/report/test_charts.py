@@ -15,7 +15,7 @@ from sample_reports import points, sample_charts, sample_report
 
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.charts import slice_chart, trade_off_chart
-from amlb_ext.report.inline import COLOUR
+from amlb_ext.report.still import COLOUR
 from amlb_ext.report.model import Chart, ChartSeries, FrameworkRanks
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
