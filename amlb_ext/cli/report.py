@@ -128,14 +128,14 @@ def report(
         source = _places_of_benchmark(suite, baseline, predictions, settings)
         from amlb_ext.report.results_folder import build_results_report
 
-        built = build_results_report(
+        report = build_results_report(
             results, baseline, options=source, benchmark=benchmark, **how
         )
         home = output_folder(Path(results[0]))
     else:
         assert suite is not None
         named = named_files(predictions, "--predictions")
-        built = build_suite_report(
+        report = build_suite_report(
             suite,
             results,
             predictions={name: Path(file) for name, file in named.items()},
@@ -144,14 +144,14 @@ def report(
         )
         home = suite
     if not charts:
-        shown = partial(report_text, built.report)
+        shown = partial(report_text, report)
     else:
-        page = write_report(built, out or home / OWN_FOLDER)
-        shown = partial(report_summary, built.report, page)
+        page = write_report(report, out or home / OWN_FOLDER)
+        shown = partial(report_summary, report, page)
     return Answer(
         shown,
-        lambda: report_as_json(built.report),
-        status=0 if built.report.is_complete else 1,
+        lambda: report_as_json(report),
+        status=0 if report.is_complete else 1,
         is_urgent=text,
     )
 

@@ -92,7 +92,7 @@ def check_suite(
             f"--baseline {baseline}: the suite has its own F, {', '.join(suites_own)}",
             "leave --baseline out",
         )
-    built = build_suite_report(
+    report = build_suite_report(
         suite,
         results,
         predictions=predictions or {},
@@ -106,16 +106,16 @@ def check_suite(
         quiet=quiet,
     )
     result = check_gate(
-        report_tables(built.report)["contrasts"],
+        report_tables(report)["contrasts"],
         need=need,
         where=where,
         margin=margin,
         candidates=candidates,
         tasks=tasks,
         level=level,
-        unit=built.report.unit,
+        unit=report.unit,
         no_harm=no_harm,
         max_flips=max_flips,
-        swaps={task.name: task.swap for task in built.report.tasks},
+        swaps={task.name: task.swap for task in report.tasks},
     )
-    return result, (*built.report.commands, *built.report.needed)
+    return result, (*report.commands, *report.needed)

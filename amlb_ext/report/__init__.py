@@ -15,7 +15,6 @@ written · ``notebook`` the same as data frames (``Suite``).
 
 from amlb_ext.report.build import build_report
 from amlb_ext.report.model import (
-    BuiltReport,
     Chart,
     ChartSeries,
     FrameworkRanks,
@@ -30,7 +29,6 @@ from amlb_ext.report.tables import report_tables
 from amlb_ext.report.text import report_summary, report_text
 
 __all__ = [
-    "BuiltReport",
     "Chart",
     "ChartSeries",
     "FrameworkRanks",

@@ -17,7 +17,7 @@ from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
-from amlb_ext.report.charts import framework_colours, trade_off_chart
+from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
 from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.described import TaskSettings
@@ -29,8 +29,8 @@ from amlb_ext.report.given_predictions import (
 from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.losses import unfit_loss
 from amlb_ext.report.model import (
-    BuiltReport,
     BuiltTask,
+    Chart,
     FrameworkRanks,
     ReportSection,
     SuiteReport,
@@ -84,7 +84,7 @@ def build_report(
     refits: int = 0,
     charts: bool = True,
     quiet: bool = True,
-) -> BuiltReport:
+) -> SuiteReport:
     """Read results, join them to the suite, and judge the frameworks.
 
     Parameters
@@ -114,14 +114,13 @@ def build_report(
         How often F is fitted again on bootstrap samples of each fold's training rows, for a
         verdict on harm; 0 for none.
     charts : bool
-        Whether to make what the page and the files beside it alone need: charts, and scores fold by
-        fold, without which ``results.csv`` has AMLB's rows only.
+        Whether to draw the charts, which the page and the files beside it alone need.
     quiet : bool
         Show no progress bar.
 
     Returns
     -------
-    BuiltReport
+    SuiteReport
 
     Raises
     ------
@@ -205,7 +204,7 @@ def build_report(
         by_amlb = needed[needed["constraint"] != CONSTRAINT]
         commands["commands"] = tuple(rerun_commands(broken, suite, out))
         commands["needed"] = tuple(rerun_commands(by_amlb, suite, out))
-    report = assemble_report(
+    return assemble_report(
         built_tasks,
         jobs,
         settings,
@@ -225,14 +224,6 @@ def build_report(
         notes=tuple(found.notes),
         **commands,
     )
-    # AMLB's file is of what AMLB ran
-    added = [
-        job
-        for built_task in built_tasks
-        for job in built_task.added
-        if job.constraint != CONSTRAINT
-    ]
-    return BuiltReport(report=report, results=found.rows, added=added)
 
 
 def check_level(level: float) -> None:
@@ -360,7 +351,10 @@ def assemble_report(
             *caveat_sentences(tasks, overall, ranks, unit),
         )
     has_charts, level = settings.points > 0, settings.level
-    chart = trade_off_chart(tasks, settings.colours) if has_charts else None
+    charts: list[Chart | None] = []
+    if has_charts:
+        charts = [overall_chart(overall, unit)]
+        charts.append(trade_off_chart(tasks, settings.colours))
     # who wins against whom and what is left to gain, where F is the F that was run
     judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
@@ -396,7 +390,7 @@ def assemble_report(
         jobs=unscored.reset_index(drop=True),
         level=level,
         caveats=shown_caveats,
-        charts=() if chart is None else (chart,),
+        charts=tuple(chart for chart in charts if chart is not None),
         **more,
     )
 

@@ -15,7 +15,7 @@ w : (n,) weights, sample_weight of scikit-learn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -47,13 +47,6 @@ DIRECTION: dict[str, Literal["lower", "higher"]] = {
 }
 #: Classes whose curves are drawn pair by pair; of more the area is the same but for last digits.
 MOST_DRAWN = 20
-#: AMLB's first metric by kind of task, the one its ``result`` is made of.
-MAIN: dict[str, str] = {
-    "regression": "rmse",
-    "binary": "auc",
-    "multiclass": "logloss",
-}
-
 #: The metric that goes with the verdict, whose losses are Brier losses and squared errors: one for
 #: each kind of task, shown first wherever scores are.
 VERDICT_METRIC: dict[str, str] = {
@@ -87,7 +80,6 @@ def score_rows(
     f: np.ndarray,
     weights: np.ndarray | None = None,
     predicted: np.ndarray | None = None,
-    leave_out: Collection[str] = (),
 ) -> dict[str, float]:
     r"""Return every metric of one model on some rows.
 
@@ -109,8 +101,6 @@ def score_rows(
         Codes of the labels that the model named, where they may differ from the most
         probable ones; for ``acc``, ``balacc`` and the F scores. Any other code is an error
         of the model. Defaults to the first class of largest probability.
-    leave_out : collection of str
-        Metrics not to compute; the areas of three classes or more take most of the time.
 
     Returns
     -------
@@ -167,7 +157,7 @@ def score_rows(
     else:
         named = np.asarray(predicted).astype(int)
         metrics = _class_metrics(y.astype(int), f, named=named, weights=weights)
-    values = {name: float("nan") for name in metrics if name not in leave_out}
+    values = dict.fromkeys(metrics, float("nan"))
     if not len(y):
         return values
     # Rows are whole, and to check them in each metric takes most of the time.

@@ -15,7 +15,6 @@ import pandas as pd
 
 from amlb_ext.core.errors import HardsynthError
 from amlb_ext.core.unit import Unit
-from amlb_ext.report.amlb_csv import ScoredJob
 from amlb_ext.report.glossary import GlossarySection
 from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.swap.answer import SwapAnswer
@@ -40,9 +39,10 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'intervals'}
-        ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high`` along x, NaN where there
-        is none.
+    kind : {'points', 'line', 'bars', 'intervals'}
+        ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
+        positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
+        along x, NaN where there is none.
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -54,7 +54,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "intervals"]
+    kind: Literal["points", "line", "bars", "intervals"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"
@@ -78,8 +78,9 @@ class Chart:
         Description in words, for those who cannot see the picture; plain text.
     x_label, y_label : str
     series : tuple of Series
-    y_categories : tuple of str
-        Names of the positions 0, 1, ... of an axis that has no numbers; position 0 is at the top.
+    x_categories, y_categories : tuple of str
+        Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
+        ``y_categories`` is at the top.
     guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
         With a diagonal one unit is equally long on both axes.
     drawn : str
@@ -92,6 +93,7 @@ class Chart:
     x_label: str = ""
     y_label: str = ""
     series: tuple[ChartSeries, ...] = ()
+    x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()
     drawn: str = ""
@@ -354,8 +356,6 @@ class BuiltTask:
         What is left to gain.
     refused : dict of int to str
         Predictions that could not be used, by index in the table of jobs.
-    added : list of ScoredJob
-        Scores per fold for AMLB's ``results.csv``.
     unfit : HardsynthError or None
         Why the loss that a user named does not fit the task.
     """
@@ -367,7 +367,6 @@ class BuiltTask:
     duels: pd.DataFrame
     gains: Sequence[dict[str, Any]]
     refused: dict[int, str] = field(default_factory=dict)
-    added: list[ScoredJob] = field(default_factory=list)
     unfit: HardsynthError | None = None
 
 
@@ -453,21 +452,3 @@ class SuiteReport:
         """Whether every job has a result, and no verdict needs jobs that have not been run."""
         has_no_result = self.jobs["status"].isin(["failed", "missing", "refused"])
         return not has_no_result.any() and not self.needed
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltReport:
-    """A report, and what else its files are written from.
-
-    Attributes
-    ----------
-    report : SuiteReport
-    results : DataFrame
-        AMLB's own rows; empty where its file is not written again.
-    added : list of ScoredJob
-        Scores of ours per fold, see :func:`amlb_ext.report.amlb_csv.amlb_rows`.
-    """
-
-    report: SuiteReport
-    results: pd.DataFrame = field(default_factory=pd.DataFrame)
-    added: list[ScoredJob] = field(default_factory=list)

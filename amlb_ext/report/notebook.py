@@ -22,7 +22,7 @@ from amlb_ext.report.given_predictions import (
     TRUTH_COLUMN,
     class_column,
 )
-from amlb_ext.report.model import BuiltReport
+from amlb_ext.report.model import SuiteReport
 from amlb_ext.report.tables import report_tables
 from amlb_ext.report.task import test_rows_by_part
 from amlb_ext.suite import SuiteFiles
@@ -375,7 +375,7 @@ class Suite:
     ) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.tables.TABLES`.
 
-        The report is built once and kept until the results change.
+        The report is report once and kept until the results change.
 
         Parameters
         ----------
@@ -404,7 +404,7 @@ class Suite:
         if len(segments) or refits or loss is not None:
             # a loss may be a function or a table, by which nothing is kept
             directory, *runs = folders
-            built = build_report(
+            report = build_report(
                 directory,
                 runs,
                 predictions=dict(files),
@@ -414,16 +414,16 @@ class Suite:
                 charts=False,
             )
         else:
-            built = _build_once(*folders, files=files, stamp=stamp)
+            report = _build_once(*folders, files=files, stamp=stamp)
         # A copy, for the report is kept and a notebook may change its table.
-        return report_tables(built.report)[name].copy()
+        return report_tables(report)[name].copy()
 
 
 # A few suites beside each other in one notebook; a report of a large suite is large.
 @lru_cache(maxsize=4)
 def _build_once(
     directory: Path, *results: Path, files: tuple[tuple[str, Path], ...], stamp: int
-) -> BuiltReport:
+) -> SuiteReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
     return build_report(directory, results, predictions=dict(files), charts=False)
 

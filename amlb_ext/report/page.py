@@ -27,9 +27,8 @@ from amlb_ext.core.display import format_cell, format_count
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.version import __version__
-from amlb_ext.report.amlb_csv import amlb_rows, write_amlb_csv
 from amlb_ext.report.metrics import UNITS
-from amlb_ext.report.model import BuiltReport, SuiteReport
+from amlb_ext.report.model import SuiteReport
 from amlb_ext.report.overall import answer_matrix
 from amlb_ext.report.ranks import draw_rank_diagram
 from amlb_ext.report.still import draw_chart
@@ -67,14 +66,14 @@ TONES = {
 }
 
 
-def write_report(built: BuiltReport, directory: Path) -> Path:
+def write_report(report: SuiteReport, directory: Path) -> Path:
     """Write ``report.html`` and the folder ``report`` beside it.
 
     Every file is replaced as a whole; the page is written last.
 
     Parameters
     ----------
-    built : BuiltReport
+    report : SuiteReport
     directory : Path
         Folder to write to, usually ``hardsynth`` in the suite.
 
@@ -90,8 +89,8 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
     """
     folder = directory / "report"
     links = {}
-    titles = table_titles(built.report)
-    tables = report_tables(built.report)
+    titles = table_titles(report)
+    tables = report_tables(report)
     # those of an earlier report would be taken for files of this
     for name in SOMETIMES:
         for ending in ("csv", "tex", "svg"):
@@ -100,20 +99,15 @@ def write_report(built: BuiltReport, directory: Path) -> Path:
         file_name = f"{name}.csv"
         _write_csv(table, folder / file_name)
         links[f"{file_name}: {titles[name]}"] = f"report/{file_name}"
-    for name, title, text in _paper_files(built.report):
+    for name, title, text in _paper_files(report):
         write_text(folder / name, text)
         links[f"{name}: {title}"] = f"report/{name}"
-    content = json.dumps(report_as_json(built.report), indent=1)
+    content = json.dumps(report_as_json(report), indent=1)
     write_text(folder / "report.json", f"{content}\n")
     links["report.json: everything but the charts' points"] = "report/report.json"
-    if len(built.results):
-        write_amlb_csv(amlb_rows(built.results, built.added), folder / "results.csv")
-        links[
-            "results.csv: AMLB's rows, ours behind them, for AMLB's own reporting"
-        ] = "report/results.csv"
     # Last, so that a page never shows links to files that are not there yet.
     page = directory / "report.html"
-    write_text(page, render_page(built.report, links, directory))
+    write_text(page, render_page(report, links, directory))
     return page
 
 

@@ -8,7 +8,7 @@ Made of failures: ``ga`` and ``synthetic``; ``evaluation`` is the main task, whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,6 @@ import pandas as pd
 
 from amlb_ext.core.row_losses import brier_loss, true_probability
 from amlb_ext.core.unit import F
-from amlb_ext.report.amlb_csv import ScoredJob
 from amlb_ext.report.metrics import DIRECTION, score_rows
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -46,17 +45,6 @@ _RANGES = {
     "logloss": (0.0, np.inf),
     "mse": (0.0, np.inf),
     "mae": (0.0, np.inf),
-}
-#: AMLB does not report these by default, and they are slow.
-_NOT_PER_FOLD = ("auc_ovo", "auc_ovr", "rmsle")
-#: Parts with scores per fold, and what :mod:`~amlb_ext.report.amlb_csv` calls each.
-_AMLB_PARTS = {
-    "full": "full",
-    "region": "weighted",
-    "bad": "bad",
-    "ga": "ga",
-    "synthetic": "synthetic",
-    "evaluation": "",
 }
 
 
@@ -94,17 +82,8 @@ class ReportPart:
         """Return the rows of the part that have a prediction."""
         return replace(self, rows=self.rows & has_prediction(f))
 
-    def scores(
-        self, name: str, f: np.ndarray, leave_out: Collection[str] = ()
-    ) -> dict[str, float]:
-        """Return the metrics of a framework on the part, whose rows all have a prediction.
-
-        Parameters
-        ----------
-        name : str
-        f : ndarray of shape (n,) or (n, C)
-        leave_out : collection of str
-        """
+    def scores(self, name: str, f: np.ndarray) -> dict[str, float]:
+        """Return the metrics of a framework on the part, whose rows all have a prediction."""
         rows = self.rows
         # The class that a framework names need not be the most probable one.
         chosen = self.predictions.chosen.get(name)
@@ -113,7 +92,6 @@ class ReportPart:
             f[rows],
             weights=None if self.weights is None else self.weights[rows],
             predicted=None if chosen is None else chosen[rows],
-            leave_out=leave_out,
         )
 
     def intervals(
@@ -239,40 +217,3 @@ def score_parts(
                 }
                 scores.append(row)
     return pd.DataFrame(scores, columns=list(COLUMNS))
-
-
-def fold_scores(
-    task: str,
-    parts: Mapping[str, ReportPart],
-    jobs: Mapping[str, tuple[str, str]],
-) -> Iterator[ScoredJob]:
-    """Yield scores per fold, as :func:`amlb_ext.report.amlb_csv.amlb_rows` takes them.
-
-    Parameters
-    ----------
-    task : str
-    parts : mapping of str to ReportPart
-        See :func:`report_parts`.
-    jobs : mapping of str to (str, str)
-        AMLB's name and constraint of each framework.
-    """
-    for part_name, amlb_part in _AMLB_PARTS.items():
-        if part_name not in parts:
-            continue
-        part = parts[part_name]
-        predictions = part.predictions
-        folds = predictions.rows["amlb_fold"].to_numpy()
-        for framework, f in predictions.f.items():
-            scored = part.scored_by(f)
-            amlb_name, constraint = jobs[framework]
-            for fold in np.unique(folds[scored.rows]):
-                of_fold = replace(scored, rows=scored.rows & (folds == fold))
-                yield ScoredJob(
-                    source=task,
-                    part=amlb_part,
-                    framework=amlb_name,
-                    constraint=constraint,
-                    fold=int(fold),
-                    kind=predictions.kind.value,
-                    metrics=of_fold.scores(framework, f, leave_out=_NOT_PER_FOLD),
-                )

@@ -39,7 +39,7 @@ from amlb_ext.report.build import (
 )
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.described import TaskSettings
-from amlb_ext.report.model import BuiltReport, BuiltTask
+from amlb_ext.report.model import BuiltTask, SuiteReport
 from amlb_ext.report.results_task import ResultInputs, build_result_task
 from amlb_ext.runner.jobs import read_benchmark_jobs, runs_by_benchmark
 from amlb_ext.runner.results import read_results
@@ -89,7 +89,7 @@ def build_results_report(
     level: float = 0.95,
     charts: bool = True,
     quiet: bool = True,
-) -> BuiltReport:
+) -> SuiteReport:
     """Compare the frameworks of AMLB's results with one of them, task by task and over all tasks.
 
     Parameters
@@ -120,7 +120,7 @@ def build_results_report(
 
     Returns
     -------
-    BuiltReport
+    SuiteReport
 
     Raises
     ------
@@ -187,7 +187,7 @@ def build_results_report(
             f"{counted} of {found.name} have no result: {_list_few(without)}"
         )
     counts = suite_overview(found.name, [part.report for part in built_tasks], ROW)
-    report = assemble_report(
+    return assemble_report(
         built_tasks,
         with_refusals(jobs.table, built_tasks),
         settings,
@@ -206,7 +206,6 @@ def build_results_report(
         notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
         noun="benchmark",
     )
-    return BuiltReport(report=report)
 
 
 def _find_benchmark(

@@ -132,7 +132,8 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         metric=found.measured.metric,
         predicted=partial(predicted_by, full),
     )
-    parts = report_parts({"full": full}, judged.compared.weights)
+    views = {"full": full}
+    parts = report_parts(views, judged.compared.weights)
     for name in sorted(full.f):
         if task.labels:
             notes += sure_notes(full.f[name][full.scored(name)], name)
@@ -156,7 +157,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         folds=len(read.folds),
         warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
         scores=score_parts(task.name, parts, settings.level),
-        charts=draw_task_charts(built.report, full, comparison, settings),
+        charts=draw_task_charts(built.report, views, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
     return replace(

@@ -46,7 +46,6 @@ from amlb_ext.report.coders import (
 )
 from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
 from amlb_ext.report.model import (
-    BuiltReport,
     Chart,
     ReportSection,
     SuiteReport,
@@ -83,7 +82,7 @@ def build_run_report(
     segments: Sequence[str] = (),
     level: float = 0.95,
     charts: bool = True,
-) -> BuiltReport:
+) -> SuiteReport:
     """Compare all frameworks on a folder of tasks.
 
     Parameters
@@ -103,7 +102,7 @@ def build_run_report(
 
     Returns
     -------
-    BuiltReport
+    SuiteReport
 
     Raises
     ------
@@ -141,7 +140,7 @@ def build_run_report(
             "How far do a language model that writes the program and AutoML systems get on the "
             "same folds?"
         )
-    report = SuiteReport(
+    return SuiteReport(
         name=folder.name,
         question=question,
         unit=RUN,
@@ -164,7 +163,6 @@ def build_run_report(
         jobs=unscored.reset_index(drop=True),
         level=level,
     )
-    return BuiltReport(report=report)
 
 
 def _read_jobs(

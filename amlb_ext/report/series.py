@@ -35,11 +35,11 @@ from amlb_ext.report.charts import MOST_LINES, framework_colours
 from amlb_ext.report.compare import compare_units
 from amlb_ext.report.described import TaskSettings, describe_task
 from amlb_ext.report.model import (
-    BuiltReport,
     BuiltTask,
     Chart,
     ColourRole,
     ReportSection,
+    SuiteReport,
     TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
@@ -86,7 +86,7 @@ def build_series_report(
     loss: Any = None,
     level: float = 0.95,
     charts: bool = True,
-) -> BuiltReport:
+) -> SuiteReport:
     """Compare forecasters with F, on each table of a suite.
 
     Parameters
@@ -113,7 +113,7 @@ def build_series_report(
 
     Returns
     -------
-    BuiltReport
+    SuiteReport
         A task of the report is a table of the suite.
 
     Raises
@@ -163,7 +163,7 @@ def build_series_report(
     for framework in dict.fromkeys(broken["framework"]):
         if entrants[framework].runs:
             commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
-    report = assemble_report(
+    return assemble_report(
         built_tasks,
         all_jobs,
         settings,
@@ -176,7 +176,6 @@ def build_series_report(
         },
         commands=tuple(commands),
     )
-    return BuiltReport(report=report)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 from amlb_ext.comparison.files import read_costs
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.report.build import build_report
-from amlb_ext.report.model import BuiltReport
+from amlb_ext.report.model import SuiteReport
 from amlb_ext.suite import open_suite
 from amlb_ext.suite.series_manifest import SeriesManifest
 from amlb_ext.suite.task_folder import TaskFolder
@@ -27,7 +27,7 @@ def build_suite_report(
     swaps: bool = True,
     refits: int = 0,
     **shared: Any,
-) -> BuiltReport:
+) -> SuiteReport:
     """Build the report of a suite by the form of its tasks.
 
     Parameters
@@ -43,7 +43,7 @@ def build_suite_report(
 
     Returns
     -------
-    BuiltReport
+    SuiteReport
 
     Raises
     ------

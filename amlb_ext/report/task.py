@@ -29,7 +29,7 @@ from amlb_ext.report.described import (
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses, predicted_by
 from amlb_ext.report.model import BuiltTask, Chart, TaskReport
-from amlb_ext.report.parts import fold_scores, report_parts, score_parts
+from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
     read_task_predictions,
@@ -169,7 +169,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         certificate=inputs.certificate,
         warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, settings.level),
-        charts=draw_task_charts(built.report, full, comparison, settings),
+        charts=draw_task_charts(built.report, views, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -183,17 +183,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         composition=tuple(summaries[0].get("composition", ())) if summaries else (),
         uncertified="The task was not certified: what it may be used for is not known.",
     )
-    # AMLB's files have a framework's own name, without the constraint that tells runs apart here.
-    job_names = {}
-    for job in jobs.to_dict("records"):
-        framework = str(job["framework"])
-        job_names[framework] = (str(job["name"]), str(job["constraint"]))
-    return replace(
-        built,
-        report=report,
-        refused=refused,
-        added=list(fold_scores(task, parts, job_names)) if settings.points else [],
-    )
+    return replace(built, report=report, refused=refused)
 
 
 def _read_views(
@@ -317,7 +307,7 @@ def test_rows_by_part(suite: SuiteFiles, task: str) -> dict[str, int]:
 
 def draw_task_charts(
     report: TaskReport,
-    full: TaskPredictions,
+    views: Mapping[str, TaskPredictions],
     comparison: TaskComparison,
     settings: TaskSettings,
 ) -> tuple[Chart, ...]:
@@ -325,7 +315,7 @@ def draw_task_charts(
     if not settings.points:
         return ()
     order = best_first(comparison.contrasts)
-    colours = settings.colours
+    full, colours = views["full"], settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         compared = comparison.judged.compared
@@ -339,7 +329,9 @@ def draw_task_charts(
         models = charts.truth_chart(
             report.name, full, order, colours=colours, most=most
         )
-    shown = [chart for chart in (*report.charts, models) if chart is not None]
+    target = charts.target_chart(f"{report.name}-target", views)
+    task_charts = [*report.charts, target, models]
+    shown = [chart for chart in task_charts if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 
 

@@ -59,7 +59,7 @@ def test_each_origin_is_a_task_of_fev_with_amlbs_series(twin):
 def report(suite, folder):
     """Return the report on predictions in a folder, and its tables."""
     built = build_series_report(suite, predictions={"naive": folder}, charts=False)
-    return built.report, report_tables(built.report)
+    return built, report_tables(built)
 
 
 def scores_by_framework(tables, metric="mase"):

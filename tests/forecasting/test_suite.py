@@ -181,7 +181,7 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     amlb_run(made, tmp_path, "Again", answers_of(failing, "seasonal_naive"))
     amlb_run(made, tmp_path, "Drops", answers_of(failing, "drift"), drop=3)
     built = build_series_report(made, [tmp_path])
-    (task,) = built.report.tasks
+    (task,) = built.tasks
     everywhere = task.asked("all rows").set_index("framework")
     assert everywhere.loc["Theta", "verdict"] == "better"
     # the method of F itself is no candidate, and no comparison of the family
@@ -189,7 +189,7 @@ def test_the_report_takes_predictions_of_amlb(made, failing, tmp_path):
     assert task.notes[0].startswith("Again forecasts what F does")
     assert everywhere.loc["Drops", "verdict"] == "incomplete"
     assert "predicts 57 of 60 series" in everywhere.loc["Drops", "reason"]
-    assert built.report.commands == (f"hardsynth run Drops -u {made}",)
+    assert built.commands == (f"hardsynth run Drops -u {made}",)
     # the worst windows are drawn, with what the best candidate forecast
     (windows,) = task.sections
     assert len(windows.charts) == 6
@@ -209,7 +209,7 @@ def test_quantiles_of_other_levels_are_no_result(made, failing, tmp_path):
         for answer in answers_of(failing, "theta")
     ]
     amlb_run(made, tmp_path, "Turned", turned)
-    (task,) = build_series_report(made, [tmp_path], charts=False).report.tasks
+    (task,) = build_series_report(made, [tmp_path], charts=False).tasks
     (row,) = task.asked("all rows").to_dict("records")
     assert row["verdict"] == "incomplete"
     assert "Turned forecasts a quantile at" in row["reason"]
@@ -230,7 +230,7 @@ def test_who_loses_where_f_is_replaced_is_told_as_compare_does(tmp_path):
     amlb_run(tmp_path / "hard", tmp_path / "runs", "Drops", drift, drop=3)
     report = build_series_report(
         tmp_path / "hard", [tmp_path / "runs"], segments=["cutoff"]
-    ).report
+    )
     tables = report_tables(report)
     (harm,) = tables["harm"].to_dict("records")
     answer = answer_comparison(
@@ -264,7 +264,7 @@ def test_another_loss_is_judged_as_compare_does(made, failing, tmp_path, loss):
     """And the gate on the suite by the same."""
     drift = answers_of(failing, "drift")
     amlb_run(made, tmp_path, "Drift", drift)
-    report = build_series_report(made, [tmp_path], loss=loss, charts=False).report
+    report = build_series_report(made, [tmp_path], loss=loss, charts=False)
     compared = read_window_loss(loss)
     own = failing.forecasts.with_loss(compared, failing.tests)
     said = score_forecasts(drift, failing.tests).with_loss(compared, failing.tests)
@@ -303,7 +303,7 @@ def test_a_loss_that_does_not_fit_is_told(made, failing, tmp_path, refused):
     for file in run.glob("predictions/*/0/predictions.csv"):
         table = pd.read_csv(file).drop(columns=[str(level) for level in LEVELS])
         table.to_csv(file, index=False)
-    report = build_series_report(made, [tmp_path], loss="crps", charts=False).report
+    report = build_series_report(made, [tmp_path], loss="crps", charts=False)
     assert "Bare forecasts no quantiles, so it has no CRPS" in report_text(report)
     words = [str(made), "-r", str(tmp_path), "-q", "--loss"]
     for command in ("report", "gate"):
@@ -314,7 +314,7 @@ def test_a_loss_that_does_not_fit_is_told(made, failing, tmp_path, refused):
 
 
 def test_without_results_the_suite_is_told(made):
-    report = build_series_report(made).report
+    report = build_series_report(made)
     assert report.verdict[0].startswith("There are no results yet")
     assert set(report.tasks[0].scores["framework"]) == {"F"}
     assert report.is_complete
@@ -335,7 +335,7 @@ def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
         write_suite(suite, [part], name="hardsynth", seed=0)
         runs = tmp_path / "runs" / name
         amlb_run(suite, runs, "Theta", answers_of(failing, "theta"))
-        told[name] = report_text(build_series_report(suite, [runs]).report)
+        told[name] = report_text(build_series_report(suite, [runs]))
     said = {name: " ".join(text.split()) for name, text in told.items()}
     assert "features of the past are not shown to foresee" in said["with"]
     assert "are not shown to foresee" not in said["without"]

@@ -185,7 +185,7 @@ def results(made, tmp_path_factory):
 def tables_of(made, results):
     """Return the report on results, and its tables by name."""
     built = build_run_report(made, [results], charts=False)
-    return built.report, report_tables(built.report)
+    return built, report_tables(built)
 
 
 def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
@@ -261,7 +261,7 @@ def test_folds_that_were_not_run_are_named(made, tmp_path):
 
 
 def test_without_results_the_tasks_are_told(made):
-    report = build_run_report(made).report
+    report = build_run_report(made)
     assert report.verdict[0].startswith("There are no results yet")
     assert [task.name for task in report.tasks] == ["drop4_winners", "digits_few"]
     assert report_text(report)

@@ -46,7 +46,7 @@ def built(scored):
 
 @pytest.fixture(scope="module")
 def found(built):
-    return report_tables(built.report)
+    return report_tables(built)
 
 
 def files(root):
@@ -60,7 +60,7 @@ def files(root):
 
 def test_the_answer(built):
     """On toy the baseline is a line and the candidate trees: these are far better."""
-    report = built.report
+    report = built
     headline, sentence = report.verdict
     assert headline.startswith("F is beaten on ")
     assert "toy" in headline
@@ -114,7 +114,7 @@ def test_tables_hold_a_row_for_each_thing(found):
 
 
 def test_every_job_is_counted(built):
-    frameworks = built.report.frameworks.set_index("framework")
+    frameworks = built.frameworks.set_index("framework")
     # three tasks, two folds, six AMLB tasks each: score leaves out `hard`, of no definition here
     assert (frameworks["scored"] == 36).all()
     assert (frameworks[["failed", "missing", "refused"]] == 0).all(axis=None)
@@ -253,14 +253,14 @@ def test_the_score_of_f_is_the_baselines(found):
 @pytest.mark.exhaustive  # as tests/validity/test_certificate_whole.py, with another work
 def test_workers_change_nothing(scored, built, found):
     again = build_report(scored.suite, [scored.results], workers=2, charts=False)
-    for name, table in report_tables(again.report).items():
+    for name, table in report_tables(again).items():
         if name != "charts":  # half of the time, and made of the same tables
             pd.testing.assert_frame_equal(table, found[name])
-    assert again.report.verdict == built.report.verdict
+    assert again.verdict == built.verdict
 
 
 def test_without_results_the_suite_is_told(small):
-    report = build_report(small.suite, charts=False).report
+    report = build_report(small.suite, charts=False)
     assert report.verdict[0].startswith("There are no results yet")
     assert report.warnings == report.commands == ()
     (toy,) = report.tasks
@@ -281,7 +281,7 @@ def test_results_of_other_tasks_alone(small):
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         table[table["task"] == "toy_ga"].to_csv(path, index=False)
     built = build_report(small.suite, [small.results], charts=False)
-    report = built.report
+    report = built
     assert report.verdict[0] == "No comparison with F could be judged."
     # The command that supplies what is needed, for the candidate alone, wherever one looks.
     (command,) = report.needed
@@ -328,10 +328,10 @@ def test_broken_results_are_told_and_withheld(broken, found, tmp_path):
     before = files(broken.suite)
     broken_report = build_report(broken.suite, [broken.results], charts=False)
     path = write_report(broken_report, tmp_path / "page")
-    said = " ".join(report_summary(broken_report.report, path).split())
+    said = " ".join(report_summary(broken_report, path).split())
     assert files(broken.suite) == before
     page = " ".join(path.read_text().split())
-    console = " ".join(report_text(broken_report.report).split())
+    console = " ".join(report_text(broken_report).split())
     folder = tmp_path / "page" / "report"
     written = {path.stem for path in folder.glob("*.csv")}
     assert written == {*TABLES, "harm", "results"}
@@ -439,7 +439,7 @@ def some(copied):
 
 
 def test_a_framework_may_be_run_on_some_tasks_only(some):
-    report = build_report(some.suite, [some.results], charts=False).report
+    report = build_report(some.suite, [some.results], charts=False)
     contrasts = report_tables(report)["contrasts"]
     assert set(contrasts["where"]) == {*QUESTIONS, GAIN}
     asked = contrasts[contrasts["where"].isin(QUESTIONS)]
@@ -521,7 +521,7 @@ def test_another_f_is_an_alarm_on_console_and_page(copied, tmp_path):
         copied.edit(BASELINE, "wine_full", fold, another_model)
     copied.edit(BASELINE, "toy_full", 1, another_model)
     built = build_report(copied.suite, [copied.results], charts=False)
-    report = built.report
+    report = built
     alarms = {task.name: task.alarm for task in report.tasks if task.alarm}
     assert set(alarms) == {"wine", "toy"}
     assert "wine_full fold 0: " in alarms["wine"]

@@ -123,7 +123,7 @@ def add_run(binary, task, fold, **more):
 
 def test_a_coder_on_a_suite_of_hard_tasks_stands_beside_the_others(binary):
     accuracies = [add_run(binary, "titanic_full", fold) for fold in range(2)]
-    report = build_report(binary.suite, [binary.results], charts=False).report
+    report = build_report(binary.suite, [binary.results], charts=False)
     tables = report_tables(report)
     [line] = tables["coders"].to_dict("records")
     assert (line["task"], line["framework"], line["runs"]) == (
@@ -145,7 +145,7 @@ def test_a_coder_on_a_suite_of_hard_tasks_stands_beside_the_others(binary):
 def test_what_the_endpoint_broke_is_no_verdict_on_the_model(binary):
     def verdicts():
         contrasts = report_tables(
-            build_report(binary.suite, [binary.results], charts=False).report
+            build_report(binary.suite, [binary.results], charts=False)
         )["contrasts"]
         is_own = (contrasts["task"] == "titanic") & (
             contrasts["framework"] == CANDIDATE

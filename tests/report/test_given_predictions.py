@@ -49,7 +49,7 @@ def test_it_stands_beside_the_run_with_its_numbers(scored, table, tmp_path):
     files = {"mine": tmp_path / "mine.csv"}
     report = build_report(
         scored.suite, [scored.results], predictions=files, charts=False
-    ).report
+    )
     for task in report.tasks:
         of_file = task.contrasts.query("framework == 'mine'")
         of_run = task.contrasts.query("framework == @CANDIDATE")

@@ -105,7 +105,7 @@ def test_a_fold_that_is_left_out_takes_the_verdict_back(small, leave_out, capsys
     assert 'errors="1"' in junit.read_text()
     assert "RMSE" not in said
 
-    report = build_report(small.suite, [small.results], charts=False).report
+    report = build_report(small.suite, [small.results], charts=False)
     text = report_text(report)
     assert "F is beaten" not in text
     assert "incomplete" in text
@@ -131,7 +131,7 @@ def test_no_mean_over_tasks_where_one_is_left_out(copied):
     """A task stands for itself; what is said of all of them needs all."""
     change_scores(copied, lambda rows: rows[~rows["task"].str.startswith("wine")])
     (copied.run_dir(CANDIDATE) / "asked.json").unlink(missing_ok=True)
-    report = build_report(copied.suite, [copied.results], charts=False).report
+    report = build_report(copied.suite, [copied.results], charts=False)
     contrasts = report_tables(report)["contrasts"]
     asked = contrasts[contrasts["where"] == "all rows"]
     verdicts = asked[asked["framework"] == CANDIDATE].set_index("task")["verdict"]

@@ -50,7 +50,7 @@ def tables_of(scored, loss, **more):
     built = build_report(
         scored.suite, [scored.results], loss=loss, charts=False, **more
     )
-    return built.report, report_tables(built.report)
+    return built, report_tables(built)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_every_table_is_by_that_loss_and_bad_rows_stay(scored, full, by_costs):
         task
         for task in build_report(
             scored.suite, [scored.results], charts=False, swaps=False
-        ).report.tasks
+        ).tasks
         if task.name == TASK
     ]
     # where F fails is the suite's: slices and rows are the same, their losses are not

@@ -60,7 +60,7 @@ class Made(NamedTuple):
     def report(self, baseline="tree", **options):
         """Build the report without charts."""
         options = {"benchmark": str(self.definition), "charts": False} | options
-        return build_results_report([self.results], baseline, **options).report
+        return build_results_report([self.results], baseline, **options)
 
 
 def _table(task, n):

@@ -83,7 +83,7 @@ def built(scored, file):
 
 @pytest.fixture(scope="module")
 def found(built):
-    return report_tables(built.report)
+    return report_tables(built)
 
 
 def test_planted_harm_is_found_and_is_that_of_compare(
@@ -162,7 +162,7 @@ def test_who_is_judged_on_which_task(found):
 
 def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
     """A line in the terminal, tables on the page and beside it, records in JSON."""
-    lines = report_text(built.report).splitlines()
+    lines = report_text(built).splitlines()
     told = [line for line in lines if "in place of F" in line]
     assert len(told) == 3
     assert any(line.startswith("  mine in place of F: worst fifth +") for line in told)
@@ -172,7 +172,7 @@ def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
         kept = pd.read_csv(tmp_path / "report" / f"{name}.csv")
         assert list(kept.columns) == list(found[name].columns)
         assert len(kept) == len(found[name])
-    (task,) = [task for task in built.report.tasks if task.name == TASK]
+    (task,) = [task for task in built.tasks if task.name == TASK]
     written = json.loads((tmp_path / "report" / "report.json").read_text())
     (of_task,) = [each for each in written["tasks"] if each["name"] == TASK]
     assert [each["key"] for each in of_task["sections"]] == ["harm", "segments"]
@@ -192,7 +192,7 @@ def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
 
 
 def test_a_task_without_a_segment_says_so(built):
-    notes = {task.name: task.notes for task in built.report.tasks}
+    notes = {task.name: task.notes for task in built.tasks}
     missing = "segment 'age < 25': there is no column 'age', so it is not judged here"
     assert missing in notes["toy"]
     assert missing in notes["wine"]
@@ -231,7 +231,7 @@ def refitted(scored, rows, file, tmp_path_factory):
         predictions={"mine": file, "again": path},
         refits=3,
         charts=False,
-    ).report
+    )
 
 
 def test_harm_is_held_against_re_fits_of_f(refitted):
