@@ -44,7 +44,7 @@ from amlb_ext.report.summary import (
     caveat_sentences,
     verdict_sentences,
 )
-from amlb_ext.report.task import TaskInputs, build_task_report
+from amlb_ext.report.task import build_task_report
 from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
     JobTable,
@@ -174,20 +174,16 @@ def build_report(
     task_of_job = found.table["amlb_task"].map(lambda name: suite.amlb_tasks[name].task)
     inputs = []
     for task in suite.tasks:
-        task_inputs = TaskInputs(
-            directory=str(suite.layout.root),
-            task=task,
-            jobs=found.table[task_of_job == task],
-            certificate=certificates.get(task),
-            needed=needed[needed["amlb_task"] == amlb_name(task, "full")],
-            given={
-                key: table
-                for key, table in given_tables.items()
-                if suite.amlb_task(key[1]).task == task
-            },
-            settings=settings,
-        )
-        inputs.append(task_inputs)
+        given = {
+            key: table
+            for key, table in given_tables.items()
+            if suite.amlb_task(key[1]).task == task
+        }
+        own_jobs = found.table[task_of_job == task]
+        own_needed = needed[needed["amlb_task"] == amlb_name(task, "full")]
+        certificate = certificates.get(task)
+        root = str(suite.layout.root)
+        inputs.append((root, task, own_jobs, certificate, own_needed, given, settings))
     built_tasks = build_in_order(build_task_report, inputs, workers, quiet)
     jobs = with_refusals(found.table, built_tasks)
     tasks = [built_task.report for built_task in built_tasks]
@@ -268,16 +264,18 @@ def _find_jobs(
 
 
 def build_in_order(
-    build: Callable[[Any], Any], inputs: Sequence[Any], workers: int, quiet: bool
+    build: Callable[..., Any],
+    inputs: Sequence[tuple[Any, ...]],
+    workers: int,
+    quiet: bool,
 ) -> list[Any]:
     """Return what each task's inputs are made into, in a process of its own, in their order."""
     # A process without a task would cost its start alone.
     workers = min(workers or available_cores(), max(1, len(inputs)))
-    work = [(one,) for one in inputs]
     # Tasks finish in any order.
     built: dict[int, Any] = {}
-    with Bar(total=len(work), desc="report", unit="task", disable=quiet) as bar:
-        for index, part in run_jobs(build, work, workers):
+    with Bar(total=len(inputs), desc="report", unit="task", disable=quiet) as bar:
+        for index, part in run_jobs(build, inputs, workers):
             built[index] = part
             bar.update()
     return [built[index] for index in sorted(built)]
@@ -494,22 +492,19 @@ def framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return a row per framework on its jobs; see ``SuiteReport.frameworks``."""
     rows = []
     for framework in names:
-        framework_jobs = jobs[jobs["framework"] == framework]
-        n_by_status = framework_jobs["status"].value_counts()
-        # Jobs that failed have no duration, and perhaps no version.
-        seconds = pd.to_numeric(framework_jobs["duration"], errors="coerce").sum()
-        constraints = sorted(set(framework_jobs["constraint"]))
-        versions = sorted(set(framework_jobs["version"]) - {""})
+        own = jobs[jobs["framework"] == framework]
+        n_by_status = own["status"].value_counts()
         row = {
             "framework": framework,
-            "name": framework_jobs["name"].iloc[0],
-            "constraint": ", ".join(constraints),
-            "version": ", ".join(versions),
-            "runs": framework_jobs["run"].nunique(),
+            "name": own["name"].iloc[0],
+            "constraint": ", ".join(sorted(set(own["constraint"]))),
+            "version": ", ".join(sorted(set(own["version"]) - {""})),
+            "runs": own["run"].nunique(),
         }
         for status in ("scored", *BROKEN, "not run"):
-            column = status.replace(" ", "_")
-            row[column] = int(n_by_status.get(status, 0))
+            row[status.replace(" ", "_")] = int(n_by_status.get(status, 0))
+        # Jobs that failed have no duration.
+        seconds = pd.to_numeric(own["duration"], errors="coerce").sum()
         row["minutes"] = float(seconds) / 60
         rows.append(row)
     columns = ["framework", "name", "constraint", "version", "runs"]

@@ -182,31 +182,29 @@ def _read_file(suite: SuiteFiles, path: Path) -> dict[tuple[str, int], pd.DataFr
             )
     if frame.empty:
         raise ModelError(f"{path.name} has no rows", "write one row for each test row")
-    _check_tasks(suite, frame, path.name)
+    tasks = list(dict.fromkeys(frame["task"].astype(str)))
+    _check_tasks(suite, tasks, path.name)
     frame = frame.assign(
+        task=frame["task"].astype(str),
         fold=_whole_numbers(frame, "fold", path.name),
         row=_whole_numbers(frame, "row", path.name),
     )
+    _check_rows(suite, tasks, frame, path.name)
     tables = {}
-    for task, of_task in frame.groupby("task", sort=False):
-        name = str(task)
-        _check_folds(suite, name, of_task["fold"], path.name)
-        for fold in range(len(suite.amlb_task(name).folds)):
-            of_fold = of_task[of_task["fold"] == fold]
-            coding = suite.coding(name)
-            given = _GivenFold(
-                file=path.name, place=f"fold {fold} of {name}", coding=coding
-            )
-            rows = given.in_order(of_fold, suite.amlb_task(name).test_rows[fold])
-            _, test_file = suite.pair(name, fold)
-            truth = read_target(test_file, coding)
-            tables[name, fold] = given.as_amlb_writes(rows, truth)
+    for (name, fold), rows in frame.sort_values("row").groupby(["task", "fold"]):
+        coding = suite.coding(name)
+        given = _GivenFold(
+            file=path.name, place=f"fold {fold} of {name}", coding=coding
+        )
+        _, test_file = suite.pair(name, fold)
+        truth = read_target(test_file, coding)
+        rows = rows.reset_index(drop=True)
+        tables[name, fold] = given.as_amlb_writes(rows, truth)
     return tables
 
 
-def _check_tasks(suite: SuiteFiles, frame: pd.DataFrame, file: str) -> None:
+def _check_tasks(suite: SuiteFiles, tasks: Sequence[str], file: str) -> None:
     """Raise for a task that the suite lacks, or whose untouched test folds are missing."""
-    tasks = list(dict.fromkeys(frame["task"].astype(str)))
     for task in tasks:
         if task not in suite.amlb_tasks:
             raise ModelError(
@@ -237,21 +235,33 @@ def _whole_numbers(frame: pd.DataFrame, column: str, file: str) -> pd.Series:
     return numbers.astype("int64")
 
 
-def _check_folds(suite: SuiteFiles, task: str, folds: pd.Series, file: str) -> None:
-    n_folds = len(suite.amlb_task(task).folds)
-    known = f"AMLB's folds are 0 to {n_folds - 1}"
-    for fold in sorted(set(folds)):
-        if not 0 <= fold < n_folds:
-            raise ModelError(
-                f"{file} has predictions of fold {fold} of {task}, which the suite lacks",
-                known,
-            )
-    for fold in range(n_folds):
-        if fold not in set(folds):
-            raise ModelError(
-                f"{file} has no predictions of fold {fold} of {task}",
-                f"give all folds of a task; {known}",
-            )
+def _check_rows(
+    suite: SuiteFiles, tasks: Sequence[str], frame: pd.DataFrame, file: str
+) -> None:
+    """Raise where the rows are not those of the test files, each once."""
+    wanted = pd.MultiIndex.from_tuples(
+        (task, fold, row)
+        for task in tasks
+        for fold, n_rows in enumerate(suite.amlb_task(task).test_rows)
+        for row in range(n_rows)
+    )
+    given = pd.MultiIndex.from_frame(frame[list(KEY_COLUMNS)])
+    problems = {
+        "rows that the suite lacks": given[~given.isin(wanted)],
+        "rows twice": given[given.duplicated()],
+        "no prediction of some rows": wanted[~wanted.isin(given)],
+    }
+    for problem, rows in problems.items():
+        if not len(rows):
+            continue
+        task, fold, row = rows[0]
+        test_rows = suite.amlb_task(task).test_rows
+        raise ModelError(
+            f"{file} has {problem}, {format_count(len(rows), 'row')} in all; the first is row "
+            f"{row} of fold {fold} of {task}",
+            f"give one prediction for each test row: folds 0 to {len(test_rows) - 1}, rows from 0 "
+            "in the order of the test file",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,31 +271,6 @@ class _GivenFold:
     file: str
     place: str
     coding: Coding
-
-    def in_order(self, rows: pd.DataFrame, n_rows: int) -> pd.DataFrame:
-        """Return the rows of a fold in the order of its test file."""
-        numbers = rows["row"]
-        is_outside = ~numbers.between(0, n_rows - 1)
-        if is_outside.any():
-            raise ModelError(
-                f"{self.file} has row {numbers[is_outside].iloc[0]} of {self.place}, whose test "
-                f"file has {n_rows} rows",
-                f"rows are numbered 0 to {n_rows - 1} in the order of the test file",
-            )
-        is_repeated = numbers.duplicated()
-        if is_repeated.any():
-            raise ModelError(
-                f"{self.file} has row {numbers[is_repeated].iloc[0]} of {self.place} twice",
-                "give one prediction for each row",
-            )
-        missing = np.setdiff1d(np.arange(n_rows), numbers)
-        if len(missing):
-            raise ModelError(
-                f"{self.file} lacks row {missing[0]} of {self.place}, "
-                f"{format_count(len(missing), 'row')} in all",
-                f"give a prediction for each of its {n_rows} rows",
-            )
-        return rows.sort_values("row").reset_index(drop=True)
 
     def as_amlb_writes(self, rows: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
         """Return the predictions of a fold in the form in which AMLB writes them."""

@@ -196,12 +196,10 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
 def _draw_bars(axes: Axes, mean: np.ndarray, p_values: np.ndarray) -> int:
     """Join entrants that cannot be told apart; return the height of the lowest bar."""
     runs = alike_runs(p_values, RANK_LEVEL)
-    intervals = [(float(mean[first]), float(mean[last])) for first, last in runs]
-    levels = bar_levels(intervals)
-    for (low, high), level in zip(intervals, levels, strict=True):
-        heights = [-level - 1, -level - 1]
-        axes.plot([low, high], heights, color=COLOUR["c0"], linewidth=3.5, zorder=2)
-    return -max(levels, default=-1) - 1
+    for level, (first, last) in enumerate(runs, 1):
+        ends = [mean[first], mean[last]]
+        axes.plot(ends, [-level, -level], color=COLOUR["c0"], linewidth=3.5, zorder=2)
+    return -len(runs)
 
 
 def _draw_entrants(
@@ -310,26 +308,3 @@ def alike_runs(p_values: np.ndarray, alpha: float) -> list[tuple[int, int]]:
         if last > first and not is_part_of_another:
             runs.append((first, last))
     return runs
-
-
-def bar_levels(intervals: list[tuple[float, float]]) -> list[int]:
-    """Return on which level each bar stands, so that no two bars of a level touch.
-
-    Examples
-    --------
-    >>> bar_levels([(1.0, 2.0), (1.5, 3.0), (2.5, 4.0)])
-    [0, 1, 0]
-    """
-    taken: list[list[tuple[float, float]]] = []
-    levels = []
-    for low, high in intervals:
-        level = 0
-        while level < len(taken) and any(
-            low <= end and start <= high for start, end in taken[level]
-        ):
-            level += 1
-        if level == len(taken):
-            taken.append([])
-        taken[level].append((low, high))
-        levels.append(level)
-    return levels

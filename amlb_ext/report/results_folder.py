@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from amlb_ext.core.errors import (
 )
 from amlb_ext.core.unit import ROW
 from amlb_ext.core.version import __version__
+from amlb_ext.models.columns import list_names
 from amlb_ext.report.build import (
     assemble_report,
     build_in_order,
@@ -40,7 +40,7 @@ from amlb_ext.report.build import (
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.described import TaskSettings
 from amlb_ext.report.model import BuiltTask, SuiteReport
-from amlb_ext.report.results_task import ResultInputs, build_result_task
+from amlb_ext.report.results_task import build_result_task
 from amlb_ext.runner.jobs import read_benchmark_jobs, runs_by_benchmark
 from amlb_ext.runner.results import read_results
 from amlb_ext.sources import open_specs
@@ -55,26 +55,6 @@ _NO_REFITS = (
     "Results hold one fit of F for each fold and none beside it, so what F would do if it were "
     "fitted again is not known: where F fails changes are described, and none is judged."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Benchmark:
-    """What was run.
-
-    Attributes
-    ----------
-    name : str
-    refs : dict of str to TaskRef
-        The tasks, by AMLB's names.
-    runs : tuple of Path
-        The folders of its runs.
-    notes : tuple of str
-    """
-
-    name: str
-    refs: dict[str, TaskRef]
-    runs: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
 
 
 def build_results_report(
@@ -136,12 +116,12 @@ def build_results_report(
     if not results:
         raise ConfigError("no results were named", "give AMLB's folder with --results")
     options = options or SourceConfig()
-    found = _find_benchmark(results, benchmark, options)
-    jobs = read_benchmark_jobs(list(found.refs), *found.runs)
+    name, refs, runs, notes = _find_benchmark(results, benchmark, options)
+    jobs = read_benchmark_jobs(list(refs), *runs)
     if jobs.table.empty:
         raise RunError(
-            f"no result in {', '.join(map(str, results))} is of {found.name}, whose tasks are "
-            f"{_list_few(found.refs)}",
+            f"no result in {', '.join(map(str, results))} is of {name}, whose tasks are "
+            f"{list_names(refs)}",
             "name the definition that was run with --benchmark",
         )
     baseline = _find_baseline(baseline, jobs.table)
@@ -152,7 +132,7 @@ def build_results_report(
             "run another one and give its results, too",
         )
     colours = framework_colours(others)
-    tasks = [name for name in found.refs if name in set(jobs.table["amlb_task"])]
+    tasks = [name for name in refs if name in set(jobs.table["amlb_task"])]
     settings = TaskSettings(
         colours=colours,
         level=level,
@@ -166,35 +146,27 @@ def build_results_report(
     inputs = []
     for task in tasks:
         matches = map(_TASK_ID.fullmatch, ids.get(task, ()))
-        task_inputs = ResultInputs(
-            name=task,
-            ref=found.refs[task],
-            task_ids=frozenset(match[2] for match in matches if match),
-            jobs=jobs.table[jobs.table["amlb_task"] == task],
-            baseline=baseline,
-            settings=settings,
-        )
-        inputs.append(task_inputs)
+        task_ids = frozenset(match[2] for match in matches if match)
+        own_jobs = jobs.table[jobs.table["amlb_task"] == task]
+        inputs.append((task, refs[task], task_ids, own_jobs, baseline, settings))
     parts = build_in_order(_try_task, inputs, workers, quiet)
     built_tasks = [part for part in parts if isinstance(part, BuiltTask)]
     left_out = [part for part in parts if isinstance(part, str)]
     if not built_tasks:
         raise RunError(f"no task can be compared: {left_out[0]}")
-    without = [name for name in found.refs if name not in tasks]
+    without = [name for name in refs if name not in tasks]
     if without:
-        counted = f"{len(without)} of {format_count(len(found.refs), 'task')}"
-        left_out.append(
-            f"{counted} of {found.name} have no result: {_list_few(without)}"
-        )
-    counts = suite_overview(found.name, [part.report for part in built_tasks], ROW)
+        counted = f"{len(without)} of {format_count(len(refs), 'task')}"
+        left_out.append(f"{counted} of {name} have no result: {list_names(without)}")
+    counts = suite_overview(name, [part.report for part in built_tasks], ROW)
     return assemble_report(
         built_tasks,
         with_refusals(jobs.table, built_tasks),
         settings,
         unit=ROW,
-        name=found.name,
+        name=name,
         about={
-            "Benchmark": found.name,
+            "Benchmark": name,
             "Baseline F": baseline,
             "Tasks": counts["Tasks"],
             "Test rows": counts["Test rows"],
@@ -203,15 +175,15 @@ def build_results_report(
         caveats=[_NO_REFITS],
         warnings=[f"{text}." for text in left_out],
         question=f"Which framework really improves on {baseline}, today’s model F, and where?",
-        notes=(*found.notes, *_version_notes(jobs.rows), *jobs.notes),
+        notes=(*notes, *_version_notes(jobs.rows), *jobs.notes),
         noun="benchmark",
     )
 
 
 def _find_benchmark(
     results: Sequence[str | Path], given: str | None, options: SourceConfig
-) -> _Benchmark:
-    """Return the benchmark that was run, its tasks and its runs."""
+) -> tuple[str, dict[str, TaskRef], Sequence[Path], Sequence[str]]:
+    """Return what was run, its tasks by AMLB's names, the folders of its runs, and notes."""
     runs = runs_by_benchmark(*results)
     # AMLB before 2.0 does not say: what is given is held against the tasks and each row's truth
     unnamed = runs.pop("", [])
@@ -230,9 +202,9 @@ def _find_benchmark(
             f"the results are of {len(runs)} benchmarks: {', '.join(sorted(runs))}",
             "name the one to be reported with --benchmark",
         )
-    notes: tuple[str, ...] = ()
+    notes = []
     if others:
-        notes = (f"Results of other benchmarks were left out: {', '.join(others)}.",)
+        notes.append(f"Results of other benchmarks were left out: {', '.join(others)}.")
     own_runs = (*runs.get(name, ()), *unnamed)
     rows = read_results(*own_runs)
     ids = dict(zip(rows["task"], rows.get("id", rows["task"]), strict=True))
@@ -242,7 +214,7 @@ def _find_benchmark(
     else:
         refs = _refs_by_name(spec, ids, options)
     shown = name if spec is None else _shown_name(spec)
-    return _Benchmark(name=shown, refs=refs, runs=own_runs, notes=notes)
+    return shown, refs, own_runs, notes
 
 
 def _run_name(spec: str) -> str:
@@ -333,12 +305,12 @@ def _find_baseline(given: str, jobs: pd.DataFrame) -> str:
     )
 
 
-def _try_task(inputs: ResultInputs) -> BuiltTask | str:
+def _try_task(name: str, *inputs: Any) -> BuiltTask | str:
     """Return the task's part of the report, or why there is none."""
     try:
-        return build_result_task(inputs)
+        return build_result_task(name, *inputs)
     except HardsynthError as error:
-        return f"{inputs.name} is left out: {error}"
+        return f"{name} is left out: {error}"
 
 
 def _version_notes(rows: pd.DataFrame) -> list[str]:
@@ -354,11 +326,5 @@ def _version_notes(rows: pd.DataFrame) -> list[str]:
     versions = named.groupby("app_version")["framework"].unique() if len(named) else {}
     if len(versions) < 2:
         return []
-    told = [f"{version} ({_list_few(list(of))})" for version, of in versions.items()]
+    told = [f"{version} ({list_names(of)})" for version, of in versions.items()]
     return [f"The results are of several versions of AMLB: {', '.join(told)}."]
-
-
-def _list_few(names: Sequence[str] | Mapping[str, object], most: int = 5) -> str:
-    shown = list(names)[:most]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(shown)}{more}"

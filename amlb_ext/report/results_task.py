@@ -56,11 +56,17 @@ _RENAMED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ResultInputs:
-    """What a task's part of the report is built from; it can be sent to a process.
+def build_result_task(
+    name: str,
+    ref: TaskRef,
+    task_ids: frozenset[str],
+    jobs: pd.DataFrame,
+    baseline: str,
+    settings: TaskSettings,
+) -> BuiltTask:
+    """Read a task's rows and predictions, and judge the frameworks on it.
 
-    Attributes
+    Parameters
     ----------
     name : str
         AMLB's name of the task.
@@ -73,26 +79,6 @@ class ResultInputs:
     baseline : str
         The framework that is F.
     settings : TaskSettings
-    """
-
-    name: str
-    ref: TaskRef
-    task_ids: frozenset[str]
-    jobs: pd.DataFrame
-    baseline: str
-    settings: TaskSettings
-
-
-def build_result_task(inputs: ResultInputs) -> BuiltTask:
-    """Read a task's rows and predictions, and judge the frameworks on it.
-
-    Parameters
-    ----------
-    inputs : ResultInputs
-
-    Returns
-    -------
-    BuiltTask
 
     Raises
     ------
@@ -101,17 +87,15 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
     RunError
         F has no predictions of the task, or the results are of another OpenML task.
     """
-    task = inputs.ref.load().renamed(inputs.name)
+    task = ref.load().renamed(name)
     own_id = task.origin.ids.get("task_id")
-    others = sorted(inputs.task_ids - {own_id})
+    others = sorted(task_ids - {own_id})
     if own_id and others:
         raise RunError(
             f"its results are of the OpenML task {others[0]}, the definition has {own_id}"
         )
-    read, settings = _read_jobs(task, inputs), inputs.settings
-    found = judge_predictions(
-        task, read, inputs.baseline, settings.level, settings.loss
-    )
+    read = _read_jobs(task, jobs, baseline)
+    found = judge_predictions(task, read, baseline, settings.level, settings.loss)
     rows, full, judged = found.rows, found.full, found.judged
     comparison = compare_units(
         task.name,
@@ -119,7 +103,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
         found.measured.by_framework,
         fold_of=full.rows["fold"].to_numpy(),
         folds=len(read.folds),
-        incomplete=_incomplete_results(read, inputs),
+        incomplete=_incomplete_results(read, jobs, baseline),
     )
     features, notes = rows.task.features, list(found.notes)
     built = describe_task(
@@ -139,7 +123,7 @@ def build_result_task(inputs: ResultInputs) -> BuiltTask:
             notes += sure_notes(full.f[name][full.scored(name)], name)
     if read.renamed:
         notes.append(_RENAMED.format(", ".join(sorted(read.renamed))))
-    absent = inputs.jobs[~inputs.jobs["fold"].isin(read.folds)]
+    absent = jobs[~jobs["fold"].isin(read.folds)]
     if len(absent):
         numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
         notes.append(f"without F's predictions, not compared: fold {numbers}")
@@ -254,16 +238,15 @@ def judge_predictions(
     )
 
 
-def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
+def _read_jobs(task: Task, jobs: pd.DataFrame, baseline: str) -> ReadPredictions:
     """Read the predictions of all jobs, F's first: the folds that it predicted are compared."""
-    jobs = inputs.jobs
     scored = jobs[jobs["status"] == "scored"]
-    is_baseline = scored["framework"] == inputs.baseline
+    is_baseline = scored["framework"] == baseline
     read = ReadPredictions()
     for of_framework in (scored[is_baseline], scored[~is_baseline]):
         for index, job in of_framework.to_dict("index").items():
             framework, fold = str(job["framework"]), int(job["fold"])
-            if framework != inputs.baseline and fold not in read.folds:
+            if framework != baseline and fold not in read.folds:
                 continue
             try:
                 table, is_renamed = _read_rows(task, job)
@@ -273,14 +256,14 @@ def _read_jobs(task: Task, inputs: ResultInputs) -> ReadPredictions:
                 continue
             if is_renamed:
                 read.renamed.add(framework)
-            if framework == inputs.baseline:
+            if framework == baseline:
                 read.folds.append(fold)
     if not read.folds:
         told = incomplete_texts(
-            jobs[jobs["framework"] == inputs.baseline], read.refused, statuses=_WITHOUT
+            jobs[jobs["framework"] == baseline], read.refused, statuses=_WITHOUT
         )
-        why = told.get(inputs.baseline, "it was not run")
-        raise RunError(f"F, {inputs.baseline}, has no predictions of it: {why}")
+        why = told.get(baseline, "it was not run")
+        raise RunError(f"F, {baseline}, has no predictions of it: {why}")
     read.folds.sort()
     return read
 
@@ -300,17 +283,10 @@ def _read_rows(task: Task, job: Mapping[str, object]) -> tuple[pd.DataFrame, boo
     try:
         return match_rows(written, truth, task.labels, task.labels)
     except RowsDifferError as error:
-        why = "they were cut off, or are of another definition or of other folds"
-        if len(written) == len(truth) and _have_same_values(written["truth"], truth):
-            why = "the same truths stand in another order"
-        raise RunError(f"{error.message}; {why}") from None
-
-
-def _have_same_values(written: pd.Series, truth: pd.Series) -> bool:
-    if pd.api.types.is_float_dtype(written):
-        ours = np.sort(truth.to_numpy(dtype=float))
-        return bool(np.allclose(np.sort(written.to_numpy()), ours, rtol=1e-6))
-    return sorted(written.str.lower()) == sorted(truth.str.lower())
+        raise RunError(
+            f"{error.message}; they were cut off or stand in another order, or are of another "
+            "definition or of other folds"
+        ) from None
 
 
 def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
@@ -386,17 +362,18 @@ def _with_failures(full: TaskPredictions, judged: Judged) -> TaskPredictions:
     return replace(full, rows=rows)
 
 
-def _incomplete_results(read: ReadPredictions, inputs: ResultInputs) -> dict[str, str]:
+def _incomplete_results(
+    read: ReadPredictions, jobs: pd.DataFrame, baseline: str
+) -> dict[str, str]:
     """Return why the results of other frameworks, or those of F, are not whole, by framework."""
-    jobs = inputs.jobs
     of_folds = jobs[jobs["fold"].isin(read.folds)]
     incomplete = incomplete_texts(of_folds, read.refused, statuses=_WITHOUT)
-    is_baseline = jobs["framework"] == inputs.baseline
+    is_baseline = jobs["framework"] == baseline
     # a fold that F failed on may be the one that would have told against it
     told = incomplete_texts(jobs[is_baseline], read.refused)
     if told:
-        without = f"F, {inputs.baseline}, lacks {told[inputs.baseline]}"
+        without = f"F, {baseline}, lacks {told[baseline]}"
         names = jobs.loc[~is_baseline, "framework"].unique()
         incomplete |= dict.fromkeys(names, without)
-    incomplete.pop(inputs.baseline, None)
+    incomplete.pop(baseline, None)
     return incomplete

@@ -86,41 +86,29 @@ def ranking_sentence(task: TaskReport) -> str:
     The whole test folds decide. Another part may rank models where it is shown to order them as
     well, by the certificate.
     """
-    no_region = ""
-    ranked_parts: tuple[str, ...] = ()
-    if task.certificate is not None:
-        no_region = task.certificate.no_region
-        ranked_parts = task.certificate.ranked_parts
-    shown, chosen, weighted = [], [], []
+    certificate = task.certificate
+    ranked_parts = set(certificate.ranked_parts if certificate else ())
+    shown, others = [], []
     for part in PARTS:
         if part in UNSELECTED or not (task.scores["part"] == part).any():
             continue
         holds = set(task.composition) if part == "evaluation" else {part}
-        is_ranked = bool(holds & set(ranked_parts)) and holds <= {
-            "weighted",
-            *ranked_parts,
-        }
+        is_ranked = holds & ranked_parts and holds <= {"weighted", *ranked_parts}
         if is_ranked:
             shown.append(part)
-        elif holds == {"weighted"}:
-            weighted.append(part)
         else:
-            chosen.append(part)
+            others.append(part)
     sentence = "Decide on full"
     if shown:
         verb = "is" if len(shown) == 1 else "are"
         sentence += f"; {', '.join(shown)} {verb} shown to order models as well"
-    else:
-        sentence += ": no other part is shown to order models as well"
-    if chosen:
+    if others:
         sentence += (
-            f"; {', '.join(chosen)}, which F's errors chose, rank none: they stress F and its "
-            "successors"
+            f"; {', '.join(others)}, made of rows or chosen where F fails, not shown to: they "
+            "stress F and its successors"
         )
-    if weighted:
-        sentence += f"; {', '.join(weighted)} counts {task.unit.many} by how likely F fails there"
-    if no_region:
-        sentence += f"; there is no region to read: {no_region}"
+    if certificate is not None and certificate.no_region:
+        sentence += f"; there is no region to read: {certificate.no_region}"
     return f"{sentence}."
 
 

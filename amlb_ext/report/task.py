@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -61,14 +61,21 @@ RELATION_COLUMNS = ("task", "relation", "in_words", "kind", "from", "evidence", 
 SHOWN = ("full", "", "ga")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskInputs:
-    """What a task's part of the report is built from; it can be sent to a process.
+def build_task_report(
+    directory: str,
+    task: str,
+    jobs: pd.DataFrame,
+    certificate: Certificate | None,
+    needed: pd.DataFrame,
+    given: Mapping[tuple[str, str, int], pd.DataFrame],
+    settings: TaskSettings,
+) -> BuiltTask:
+    """Read one task's files and results, and judge the frameworks on it.
 
-    Attributes
+    Parameters
     ----------
     directory : str
-        The suite: read again there, for that is quicker than to send it.
+        The suite: read again here, for that is quicker than to send it to a process.
     task : str
     jobs : DataFrame
         The rows of :func:`amlb_ext.runner.read_jobs` that belong to the task.
@@ -79,36 +86,22 @@ class TaskInputs:
     given : mapping of (str, str, int) to DataFrame
         Predictions from files of the user's, by framework, AMLB task and AMLB's fold.
     settings : TaskSettings
-    """
-
-    directory: str
-    task: str
-    jobs: pd.DataFrame
-    certificate: Certificate | None
-    needed: pd.DataFrame
-    given: Mapping[tuple[str, str, int], pd.DataFrame]
-    settings: TaskSettings
-
-
-def build_task_report(inputs: TaskInputs) -> BuiltTask:
-    """Read one task's files and results, and judge the frameworks on it.
 
     Raises
     ------
     SuiteError
         The suite is damaged.
     """
-    task, jobs, settings = inputs.task, inputs.jobs, inputs.settings
-    suite = SuiteFiles.load(inputs.directory)
+    suite = SuiteFiles.load(directory)
     entry = suite.tasks[task]
     # What is read: the suite's rows, with what each framework predicted of them.
     full_name = amlb_name(task, "full")
     # a suite of a stranger may lack it
     n_folds = len(suite.amlb_task(full_name).folds)
-    views, refused = _read_views(suite, task, jobs, inputs.given)
+    views, refused = _read_views(suite, task, jobs, given)
     full = views["full"]
     incomplete = _incomplete_results(
-        jobs[jobs["amlb_task"] == full_name], refused, inputs.needed, suite
+        jobs[jobs["amlb_task"] == full_name], refused, needed, suite
     )
     # What is claimed: on real rows alone.
     alarm = _baseline_alarm(views)
@@ -116,7 +109,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
     comparison = compare_frameworks(
         task,
         full,
-        inputs.certificate,
+        certificate,
         null=read_null(suite, task),
         incomplete=incomplete,
         folds=n_folds,
@@ -166,7 +159,7 @@ def build_task_report(inputs: TaskInputs) -> BuiltTask:
         labels=entry.coding.labels,
         rows=test_rows_by_part(suite, task),
         folds=n_folds,
-        certificate=inputs.certificate,
+        certificate=certificate,
         warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, settings.level),
         charts=draw_task_charts(built.report, views, comparison, settings),

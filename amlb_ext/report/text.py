@@ -21,7 +21,6 @@ from amlb_ext.core.display import (
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
-from amlb_ext.report.overall import MatrixAnswer, answer_matrix
 from amlb_ext.report.tables import (
     PARTS,
     column_heading,
@@ -56,7 +55,6 @@ def report_text(report: SuiteReport) -> str:
     # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
-    lines += _matrix_lines(report)
     for section in report.sections:
         lines += ["", *_section_lines(section)]
     for warning in report.warnings:
@@ -208,41 +206,6 @@ def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]
     return [title, *text_table(headers, rows, indent=2).splitlines()]
 
 
-def _matrix_lines(report: SuiteReport) -> list[str]:
-    """Return the change of F's loss and the verdict, task by framework."""
-    matrix = answer_matrix(report.tasks, report.overall, report.level)
-    if not matrix.rows or not matrix.frameworks:
-        return []
-    rows = []
-    for row in matrix.rows:
-        cells = [
-            shorten_text(row.task.shown_name),
-            shorten_text(row.choice or "-"),
-        ]
-        for framework in matrix.frameworks:
-            cell = row.cells.get(framework)
-            # A candidate that did not run on the task has no cell.
-            cells.append(_answer_text(cell.overall) if cell else "-")
-            cells.append(_answer_text(cell.region) if cell else "-")
-        rows.append(cells)
-    headers = ["task", "best shown"]
-    for framework in matrix.frameworks:
-        headers += [shorten_text(framework), "where F fails"]
-    signs = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
-    return [
-        "",
-        f"Change of F's loss on all {report.unit.many}, and where F fails; less is better",
-        *text_table(headers, rows).splitlines(),
-        *_wrap_text("; ".join(signs)),
-        "",
-    ]
-
-
-def _answer_text(answer: MatrixAnswer) -> str:
-    text = answer.text()
-    return answer.verdict if text == "–" else f"{text} {answer.mark.sign}"
-
-
 def _overall_lines(overall: pd.DataFrame) -> list[str]:
     rows = []
     for row in overall.to_dict("records"):
@@ -265,20 +228,16 @@ def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str
 
 
 def _pair_lines(task: TaskReport) -> list[str]:
-    """Return the pairs of frameworks that differ."""
+    """Return the pairs of frameworks that differ; the page has the others."""
     lines = []
     for row in table_records(task.pairs):
-        # Many pairs: the page has those that do not differ.
         if row["verdict"] not in ("better", "worse"):
             continue
-        first = shorten_text(row["framework"])
-        second = shorten_text(row["other"])
+        first, second = shorten_text(row["framework"]), shorten_text(row["other"])
         # By weight is the rule, so only the exception is told.
         weighting = "" if row["weighted"] else f", all {task.unit.many} alike"
-        interval = format_interval(row) + weighting
-        lines += _wrap_text(
-            f"{first} is {row['verdict']} than {second} ({interval})", 2
-        )
+        told = f"{format_interval(row)}{weighting}"
+        lines += _wrap_text(f"{first} is {row['verdict']} than {second} ({told})", 2)
     return lines
 
 
