@@ -20,12 +20,6 @@ from amlb_ext.report.overall import (
 from amlb_ext.report.ranks import RANK_LEVEL
 from amlb_ext.report.tables import table_records
 
-#: What is said of F as it was run, and of F fitted again.
-_AS_IT_SHOULD_BE = {
-    True: "called neither better nor worse than F",
-    False: "not called better than F",
-}
-
 
 def advice(unit: Unit) -> str:
     """Return how the report is to be used."""
@@ -307,8 +301,9 @@ def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
             for prefix in ("overall_", "")
         ):
             where = "the only task" if n_judged == 1 else f"any of {n_judged} tasks"
+            verdict = "called neither better nor worse" if is_f else "not called better"
             sentences.append(
-                f"The control {framework} is {_AS_IT_SHOULD_BE[is_f]} on {where}, as it should be."
+                f"The control {framework} is {verdict} than F on {where}, as it should be."
             )
     return sentences
 

@@ -11,12 +11,9 @@ import pytest
 from amlb_ext.report import build_report, report_tables
 from amlb_ext.report.coders import (
     CoderRun,
-    cost_chart,
     headline_table,
-    runs_chart,
     submissions_section,
 )
-from amlb_ext.report.still import draw_chart
 
 KINDS = {"Coder": "coder", "Forest": "system"}
 CANDIDATE = "HardsynthCandidate"
@@ -75,31 +72,14 @@ def test_means_over_tasks_and_their_spread_by_hand():
     # unknown is not nothing
     unknown = headline_table(scores, [a_run(), a_run(cost=None)], KINDS, 0.95)
     assert np.isnan(unknown["cost_of_run"]).all()
-    assert cost_chart(unknown, KINDS) is None
-    assert "Coder: 0.3 for 0.700" in cost_chart(table.reset_index(), KINDS).about
 
 
 def test_each_task_counts_alike_by_number_of_submissions():
     runs = [a_run("a"), a_run("a", 1), a_run("b", accuracies=(0.0, 0.1, 0.2, 0.3, 0.0))]
-    table = submissions_section(runs, KINDS, charts=True).table
+    table = submissions_section(runs).table
     assert table["k"].tolist() == [1, 2, 3, 4, 5]
     assert table["chosen"].tolist() == pytest.approx([0, 0.5, 0.4, 0.5, 0.5])
     assert table["max_on_test"].tolist() == pytest.approx([0, 0.5, 0.55, 0.6, 0.6])
-
-
-def test_runs_have_a_violin_from_five_on():
-    def drawn(values):
-        jobs = pd.DataFrame({"framework": "Coder", "status": "scored", "score": values})
-        return draw_chart(runs_chart(jobs, KINDS))
-
-    def areas(text):
-        return len(re.findall(r"opacity:\s*0\.2\b", text))
-
-    many, few = drawn([0.1, 0.4, 0.5, 0.5, 0.6, 0.9]), drawn([0.1, 0.4, 0.5, 0.9])
-    equal = drawn([0.5] * 6)
-    assert areas(many) > areas(few) == areas(equal) == 0
-    assert "Coder: 0.900" in many
-    assert "Coder: 0.900" in few
 
 
 def add_run(binary, task, fold, **more):

@@ -101,8 +101,3 @@ def test_a_part_that_a_suite_lacks_is_no_error(scored, tmp_path):
     toy = files.table.set_index("task").loc["toy"]
     assert np.isnan(toy["left_to_gain"])
     assert toy["verdict"] == ""
-
-
-def test_another_ending_is_one_line(scored, tmp_path, refused):
-    out = str(tmp_path / "d.csv")
-    assert "does not end in .parquet" in refused("difficulty", scored.suite, "-o", out)

@@ -139,11 +139,11 @@ MISFITS = {
     ),
     "fold": (
         _cell("toy_full", 1, 3, "fold", 2),
-        "mine.csv has predictions of fold 2 of toy_full, which the suite lacks (AMLB's folds",
+        "mine.csv has rows that the suite lacks, 1 row in all; the first is row 3 of fold 2 of toy",
     ),
     "no fold": (
         _but("task == 'toy_full' and fold == 1"),
-        "mine.csv has no predictions of fold 1 of toy_full (give all folds",
+        "mine.csv has no prediction of some rows, 200 rows in all; the first is row 0 of fold 1",
     ),
     "no untouched rows": (
         lambda table: table.query("task == 'toy_full'").assign(task="toy"),
@@ -155,15 +155,15 @@ MISFITS = {
     ),
     "beyond": (
         _cell("toy_full", 1, 3, "row", 200),
-        "mine.csv has row 200 of fold 1 of toy_full, whose test file has 200 rows",
+        "mine.csv has rows that the suite lacks, 1 row in all; the first is row 200 of fold 1",
     ),
     "twice": (
         _cell("toy_full", 1, 3, "row", 4),
-        "mine.csv has row 4 of fold 1 of toy_full twice",
+        "mine.csv has rows twice, 1 row in all; the first is row 4 of fold 1 of toy_full",
     ),
     "missing": (
         _but("task == 'toy_full' and fold == 1 and row > 197"),
-        "mine.csv lacks row 198 of fold 1 of toy_full, 2 rows in all",
+        "mine.csv has no prediction of some rows, 2 rows in all; the first is row 198 of fold 1",
     ),
     "truth": (
         _cell("titanic_full", 1, 5, "truth", "7"),

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sample_reports import row_of
-from sklearn.metrics import roc_auc_score
 
 import amlb_ext as hs
 from amlb_ext.cli import main
@@ -116,19 +115,6 @@ def test_every_table_is_by_that_loss_and_bad_rows_stay(scored, full, by_costs):
     assert any("judged by the suite's own loss" in note for note in toy.notes)
 
 
-def test_auc_is_that_of_the_rows(full, scored):
-    report, tables = tables_of(scored, "auc")
-    overall = row_of(
-        tables["contrasts"], task=TASK, framework=CANDIDATE, where="all rows"
-    )
-    wrong = 1 - roc_auc_score(full.y, full.f[CANDIDATE][:, 1])
-    assert overall["loss"] == pytest.approx(wrong)
-    region = row_of(tables["contrasts"], task=TASK, framework=CANDIDATE, where="region")
-    assert region["verdict"] == "no claim"
-    (wine,) = [task for task in report.tasks if task.name == "wine"]
-    assert any("two classes" in note for note in wine.notes)
-
-
 def test_numbers_are_in_the_targets_own_unit(scored):
     suite = SuiteFiles.load(scored.suite)
     jobs = read_jobs(suite, scored.results).table
@@ -138,14 +124,6 @@ def test_numbers_are_in_the_targets_own_unit(scored):
         tables["contrasts"], task="toy", framework=CANDIDATE, where="all rows"
     )
     assert overall["loss_f"] == pytest.approx(np.abs(toy.own() - toy.y).mean())
-
-
-def test_the_default_is_untouched_by_its_own_name(scored, full):
-    own, named = measure_losses(full), measure_losses(full, "brier")
-    np.testing.assert_array_equal(own.f, full.rows["loss"])
-    np.testing.assert_array_equal(own.f, named.f)
-    assert own.is_own
-    assert named.is_own
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core import row_losses
 from amlb_ext.core.task import Kind
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
@@ -40,17 +39,6 @@ def hand_made(labels, y, f, low=0.0, span=1.0):
         span=np.full(n, span),
         f={"G": np.array(f)},
     )
-
-
-def test_brier_losses_by_hand():
-    f = [[0.25, 0.75], [0.6, 0.4], [np.nan, np.nan]]
-    p = hand_made(("a", "b"), [1, 0, 1], f)
-    # 2 (1/4)^2 = .125; 2 (.4)^2 = .32
-    np.testing.assert_allclose(p.loss("G"), [0.125, 0.32, np.nan])
-    np.testing.assert_allclose(
-        p.loss("G")[:2], row_losses.brier_loss(p.y[:2], p.f["G"][:2])
-    )
-    assert p.scored("G").tolist() == [True, True, False]
 
 
 def test_squared_errors_of_the_scaled_target_by_hand():
@@ -93,15 +81,6 @@ def test_every_row_is_joined_and_own_is_what_f_lost(scored, task, suffix):
     np.testing.assert_allclose(
         predicted.loss("own"), predicted.rows["loss"], rtol=0, atol=1e-9
     )
-
-
-def test_the_baseline_is_f(scored):
-    """HardsynthBaseline, fitted on the training files, predicts what F predicted."""
-    for task in ("toy", "titanic", "wine"):
-        predicted, _ = read(scored, f"{task}_full")
-        np.testing.assert_allclose(
-            predicted.loss("HardsynthBaseline"), predicted.rows["loss"], atol=1e-6
-        )
 
 
 def test_predictions_in_another_order_are_refused(copied):
@@ -186,17 +165,6 @@ def test_damaged_numbers_are_refused_with_the_reason(copied, value):
     _, refused = read(copied, "toy_full")
     expected = "1 of 200 predictions are no finite numbers, the first in row 9"
     assert expected in refused[CANDIDATE, 1]
-
-
-def test_a_fold_that_the_suite_lacks_is_refused(scored):
-    suite = SuiteFiles.load(scored.suite)
-    jobs = read_jobs(suite, scored.results).table
-    jobs = jobs[
-        (jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)
-    ].copy()
-    jobs["fold"] += 1  # 1 and 2
-    _, refused = read_task_predictions(suite, "toy_full", jobs)
-    assert "the suite has 2 folds of toy_full, this is fold 2" in refused.values()
 
 
 def test_predictions_that_vanish_are_refused(copied):

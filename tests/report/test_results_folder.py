@@ -219,16 +219,6 @@ def test_it_says_what_compare_says_of_the_same_predictions(made, found):
         assert value == pytest.approx(brier)
 
 
-@pytest.mark.parametrize("task", [0, 1])
-def test_one_region_serves_scores_and_contrasts(found, task):
-    region = found.tasks[task].asked("region").set_index("framework")
-    scores = found.tasks[task].scores.query("part == 'region' and metric == 'brier'")
-    value = scores.set_index("framework")["value"]
-    assert value["F"] == pytest.approx(region.loc["linear", "loss_f"])
-    for name, row in region.iterrows():
-        assert value[name] == pytest.approx(row["loss"])
-
-
 def test_nothing_is_judged_where_f_fails_but_it_is_described(found):
     region = found.tasks[0].asked("region")
     assert set(region["verdict"]) == {"no claim"}
@@ -262,14 +252,6 @@ def test_wins_are_counted_from_verdicts(found):
         0.025 ** (1 / 3)
     )
     assert next(iter(wins.readable["framework"])) == "linear"
-
-
-def test_the_best_framework_leaves_its_saving_to_gain(found):
-    table = next(s for s in found.sections if s.key == "left_to_gain").table
-    two = table[(table["task"] == "two") & (table["where"] == "all rows")].squeeze()
-    assert two["best"] == "linear"
-    contrast = found.tasks[0].asked("all rows").set_index("framework").loc["linear"]
-    assert two["low"] <= -contrast["relative"] <= two["high"]
 
 
 def test_the_page_and_the_files_for_a_paper(made, tmp_path, output_of):
@@ -321,7 +303,7 @@ def test_rows_in_another_order_are_refused(one):
     one.edit("linear", "two", 0, lambda table: table.iloc[::-1])
     report = one.report()
     reason = report.jobs.set_index("framework").loc["linear", "reason"]
-    assert "the same truths stand in another order" in reason
+    assert "stand in another order" in reason
     assert report.jobs["status"].tolist() == ["refused"]
 
 
@@ -339,15 +321,6 @@ def test_results_of_amlb_before_2_are_read(one):
     with pytest.raises(RunError, match="does not say which benchmark"):
         one.report(benchmark=None)
     assert set(one.report().tasks[0].contrasts["framework"]) == {"linear", "constant"}
-
-
-def test_results_of_another_benchmark(one):
-    for run in one.results.iterdir():
-        path = run / "scores" / "results.csv"
-        path.write_text(path.read_text().replace("two", "other"))
-        (run / "predictions" / "two").rename(run / "predictions" / "other")
-    with pytest.raises(RunError, match="is of mine, whose tasks are two"):
-        one.report()
 
 
 def test_results_of_two_definitions(one):

@@ -4,7 +4,6 @@ Their conditions: words that say which rows are meant, and bounds that are short
 """
 
 import itertools
-import time
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from amlb_ext.units.conditions import (
     CodedColumn,
     Condition,
     plain_number,
-    quote_category,
 )
 from amlb_ext.units.slices import (
     COLUMNS,
@@ -56,7 +54,7 @@ def slices(x, bad, schema=SCHEMA, groups=None, seed=0, **settings):
     return search_and_judge(x, schema, bad, groups, rng, **settings).table
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_planted_region_is_found(seed):
     found = slices(*planted(1200, np.random.default_rng(seed)), seed=seed)
     text = found["slice"][0]
@@ -69,11 +67,11 @@ def test_a_planted_region_is_found(seed):
 
 def test_noise_gives_no_slice():
     hits = 0
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         hits += len(slices(table(400, rng), rng.random(400) < 0.1, seed=seed)) > 0
-    # at level .05, P(more than 6 of 40) = .003
-    assert hits <= 6
+    # at level .05, P(more than 4 of 20) = .003
+    assert hits <= 4
 
 
 def test_repeats_of_a_row_do_not_pass_for_evidence():
@@ -103,7 +101,7 @@ def test_rows_of_a_group_are_inside_a_slice_by_their_own_features():
     """The first row of a group does not tell for the others, and groups that fail are no slice."""
     schema = [Column(name, "numeric") for name in "pqrs"]
     found, falsely = 0, 0
-    for seed in range(30):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         x, bad, groups = grouped(rng, effect=2.0)
         judged = search_and_judge(x, schema, bad, groups, rng)
@@ -114,8 +112,9 @@ def test_rows_of_a_group_are_inside_a_slice_by_their_own_features():
             assert (rows, n_bad) == (inside.sum(), bad[inside].sum())
         x, bad, groups = grouped(rng, effect=0.0)
         falsely += len(search_and_judge(x, schema, bad, groups, rng).table) > 0
-    assert found >= 20  # .9 each; by first rows .4
-    assert falsely <= 4
+    # .9 each, P(fewer than 6 of 10) = .002; by first rows .4
+    assert found >= 6
+    assert falsely <= 3  # P(more of 10) = .001
 
 
 def test_numbers_are_those_of_the_judging_half():
@@ -131,11 +130,6 @@ def test_numbers_are_those_of_the_judging_half():
     assert found["lift"].to_numpy() == pytest.approx(found["share"] / found["base"])
     assert (found["p_holm"] >= found["p"]).all()
     assert found["p"].is_monotonic_increasing
-
-
-def test_it_is_deterministic():
-    x, bad = planted(600, np.random.default_rng(1))
-    pd.testing.assert_frame_equal(slices(x, bad), slices(x, bad))
 
 
 def test_p_values_agree_with_all_splits():
@@ -161,16 +155,6 @@ def test_wilson_covers():
             low, high = _share_interval(count / n, n)
             covered += low <= share <= high
         assert covered / 2000 > 0.92
-
-
-@pytest.mark.parametrize("flags", ["none", "all", "two"])
-def test_too_little_to_judge_gives_an_empty_table(flags):
-    x = table(200, np.random.default_rng(0))
-    bad = np.full(200, flags == "all")
-    bad[:2] |= flags == "two"
-    found = slices(x, bad)
-    assert len(found) == 0
-    assert tuple(found.columns) == COLUMNS
 
 
 def test_few_rows_constant_and_empty_columns():
@@ -232,31 +216,6 @@ def test_text_of_the_user_is_tamed():
     assert "“”" in text
 
 
-def test_many_categories_are_shortened():
-    rng = np.random.default_rng(0)
-    values = np.array([f"c{i:03d}" for i in rng.integers(0, 300, 6000)])
-    x = pd.DataFrame({"c": pd.Categorical(values)})
-    assert len(slices(x, rng.random(6000) < 0.1, [Column("c", "categorical")])) == 0
-    values = rng.choice(list("abcdefghijkl"), 2000)
-    bad = rng.random(2000) < np.where(np.isin(values, list("abcdef")), 0.5, 0.02)
-    x = pd.DataFrame({"c": pd.Categorical(values)})
-    text = slices(x, bad, [Column("c", "categorical")])["slice"][0]
-    assert text.startswith("c is one of 6 (")
-    assert text.endswith(", …)")
-
-
-def test_wide_tables_are_quick():
-    rng = np.random.default_rng(0)
-    x = pd.DataFrame(
-        rng.normal(size=(2000, 1000)), columns=[f"x{j}" for j in range(1000)]
-    )
-    bad = rng.random(2000) < np.where(x["x7"] > 1, 0.5, 0.05)
-    start = time.process_time()
-    found = slices(x, bad, [Column(c, "numeric") for c in x])
-    assert time.process_time() - start < 5
-    assert found["slice"][0].startswith("x7 > ")
-
-
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
@@ -284,10 +243,3 @@ def test_rounding_moves_no_row_of_the_finding_half():
         raw, settled = Condition(high=t), coded.rounded(Condition(high=t))
         np.testing.assert_array_equal(coded.matches(raw), coded.matches(settled))
         assert len(plain_number(settled.high)) <= len(plain_number(t))
-
-
-def test_texts_of_names_and_numbers():
-    assert quote_category("x" * 61) == "x" * 59 + "…"
-    assert quote_category("it's") == "it's"
-    assert quote_category(" a") == "“a”"
-    assert plain_number(1234567.0) == "1234567"
