@@ -8,7 +8,7 @@ seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of ta
 ``SuiteReport`` · ``results_folder`` (with ``results_task``) the same of ordinary results, one
 framework as F · ``wins`` every two frameworks over all tasks, and what is
 left to gain · ``series`` of series, ``runs`` of a folder of tasks without F, ``suites`` of
-any of them · ``coders`` what only coding models have · ``still`` a chart drawn ·
+any of them · ``coders`` what only coding models have · ``still`` (with ``inline``) a chart drawn ·
 ``tables``, ``glossary``, ``page`` and ``text`` the report shown and
 written · ``notebook`` the same as data frames (``Suite``).
 """

@@ -22,8 +22,9 @@ from matplotlib.patches import Rectangle
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.core.display import format_count, shorten_text
+from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import NO_RANKS, Chart, FrameworkRanks
-from amlb_ext.report.still import COLOUR, INK, POINTS_PER_INCH, canvas, figure_to_svg
+from amlb_ext.report.still import INK, POINTS_PER_INCH, canvas, figure_to_svg
 from amlb_ext.stats.pairwise import nemenyi_p_values
 
 #: Ranks differ significantly below this p-value.

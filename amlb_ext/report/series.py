@@ -34,6 +34,7 @@ from amlb_ext.report.build import assemble_report, check_level, suite_overview
 from amlb_ext.report.charts import MOST_LINES, framework_colours
 from amlb_ext.report.compare import compare_units
 from amlb_ext.report.described import TaskSettings, describe_task
+from amlb_ext.report.inline import COLOUR
 from amlb_ext.report.model import (
     BuiltTask,
     Chart,
@@ -44,7 +45,7 @@ from amlb_ext.report.model import (
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
-from amlb_ext.report.still import COLOUR, POINTS_PER_INCH, canvas, figure_to_svg
+from amlb_ext.report.still import POINTS_PER_INCH, canvas, figure_to_svg
 from amlb_ext.runner.results import (
     find_predictions,
     find_running,

@@ -103,10 +103,7 @@ def ranking_sentence(task: TaskReport) -> str:
         verb = "is" if len(shown) == 1 else "are"
         sentence += f"; {', '.join(shown)} {verb} shown to order models as well"
     if others:
-        sentence += (
-            f"; {', '.join(others)}, made of rows or chosen where F fails, not shown to: they "
-            "stress F and its successors"
-        )
+        sentence += f"; no ranking rests on {', '.join(others)}, which stress F and its successors"
     if certificate is not None and certificate.no_region:
         sentence += f"; there is no region to read: {certificate.no_region}"
     return f"{sentence}."

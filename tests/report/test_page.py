@@ -231,9 +231,13 @@ def test_counts_are_said_where_rows_are_counted(reports):
 @pytest.mark.parametrize(
     ("verdict", "composition", "said"),
     [
-        ("describe", ("weighted",), "Decide on full: no other part is shown"),
+        ("describe", ("weighted",), "Decide on full; no ranking rests on bad, ga"),
         ("rank", ("weighted", "synthetic"), "full; synthetic, evaluation are"),
-        ("describe", ("bad", "synthetic"), "bad, ga, synthetic, evaluation, wh"),
+        (
+            "describe",
+            ("bad", "synthetic"),
+            "rests on bad, ga, synthetic, evaluation, wh",
+        ),
     ],
 )
 def test_where_models_may_be_ranked(verdict, composition, said):
