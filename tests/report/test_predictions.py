@@ -167,16 +167,6 @@ def test_damaged_numbers_are_refused_with_the_reason(copied, value):
     assert expected in refused[CANDIDATE, 1]
 
 
-def test_predictions_that_vanish_are_refused(copied):
-    """Between the list of jobs and the reading of them."""
-    suite = SuiteFiles.load(copied.suite)
-    jobs = read_jobs(suite, copied.results).table
-    copied.predictions(CANDIDATE, "toy_full", 0).unlink()
-    _, refused = read_task_predictions(suite, "toy_full", jobs)
-    (reason,) = refused.values()
-    assert "holds no predictions of fold 0 of toy_full" in reason
-
-
 def test_probabilities_are_normalised(copied):
     before, _ = read(copied, "titanic_full")
 
