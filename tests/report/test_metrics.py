@@ -4,7 +4,6 @@ from sklearn.metrics import roc_auc_score
 
 from amlb_ext.report.metrics import area_of_pairs, score_rows
 
-BINARY = {"acc", "balacc", "logloss", "brier", "auc", "f1"}
 REGRESSION = {"mse", "rmse", "mae", "r2", "smape", "rmsle"}
 
 # Golden values: results.csv of AMLB v2.1.7 (scikit-learn 1.2.2),
