@@ -427,15 +427,15 @@ def submissions_section(runs: Sequence[CoderRun]) -> ReportSection:
     )
 
 
-def run_points(
+def run_violins(
     values: Mapping[str, np.ndarray], kinds: Mapping[str, str]
 ) -> list[ChartSeries]:
-    """Return the runs of each framework as points, one line of a chart each."""
+    """Return the distribution of each framework's runs, one line of a chart each."""
     colours = framework_colours(list(kinds))
     return [
         ChartSeries(
             name=name,
-            kind="points",
+            kind="violin",
             x=runs,
             y=np.full(len(runs), float(position)),
             role="f" if kinds[name] == "reference" else colours[name],
@@ -458,7 +458,7 @@ def runs_chart(jobs: pd.DataFrame, kinds: Mapping[str, str]) -> Chart:
         title="Runs of all tasks",
         about=f"A point is a run. Medians: {medians}.",
         x_label="accuracy",
-        series=tuple(run_points(values, kinds)),
+        series=tuple(run_violins(values, kinds)),
         y_categories=tuple(values),
     )
 

@@ -39,10 +39,11 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'bars', 'intervals'}
+    kind : {'points', 'line', 'bars', 'intervals', 'violin'}
         ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
         positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
-        along x, NaN where there is none.
+        along x, NaN where there is none; ``violin``: points at the height
+        ``y``, and their density
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -54,7 +55,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "bars", "intervals"]
+    kind: Literal["points", "line", "bars", "intervals", "violin"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"

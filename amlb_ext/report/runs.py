@@ -40,7 +40,7 @@ from amlb_ext.report.coders import (
     headline_table,
     mean_and_spread,
     read_coder_runs,
-    run_points,
+    run_violins,
     runs_chart,
     submissions_section,
 )
@@ -416,7 +416,7 @@ def _selected_chart(
         for name in kinds
         if name in lines
     }
-    points = run_points(values, kinds)
+    points = run_violins(values, kinds)
     means = []
     for position, runs in enumerate(points):
         line = lines[runs.name]

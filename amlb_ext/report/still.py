@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from scipy.stats import gaussian_kde
 
 from amlb_ext.core.display import shorten_text
 from amlb_ext.report.inline import COLOUR, inline_svg
@@ -53,6 +54,8 @@ _DASHES: tuple[Any, ...] = (
     (0, (6, 2, 1, 2)),
     (0, (3, 1, 1, 1)),
 )
+#: Fewer runs than these have no violin around them.
+FEWEST_IN_VIOLIN = 5
 #: Longest line of a category's name.
 _LONGEST_LINE = 32
 _HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
@@ -504,11 +507,31 @@ def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
     return Line2D([], [], **look)
 
 
+def _draw_violin(axes: Axes, marks: _Marks) -> Artist:
+    is_shown = np.isfinite(marks.x)
+    values = marks.x[is_shown]
+    # a kernel's density of few values, or of equal ones, shows the kernel
+    if len(values) >= FEWEST_IN_VIOLIN and np.ptp(values) > 0:
+        grid = np.linspace(values.min(), values.max(), 100)
+        density = gaussian_kde(values)(grid)
+        half_width = 0.4 * density / density.max()
+        axes.fill_between(
+            grid,
+            marks.y[0] - half_width,
+            marks.y[0] + half_width,
+            color=marks.colour,
+            alpha=0.2,
+            linewidth=0,
+        )
+    return _draw_points(axes, marks)
+
+
 _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
     "points": _draw_points,
     "line": _draw_line,
     "bars": _draw_grouped_bars,
     "intervals": _draw_intervals,
+    "violin": _draw_violin,
 }
 
 

@@ -90,6 +90,14 @@ def test_a_learner_is_chosen_on_held_out_rows_and_runs_again_on_all(
     assert other.spent == 0.0
 
 
+def test_a_run_of_looking_only_has_no_predictions(
+    small_fold, endpoint, environ, tmp_path
+):
+    run, _ = go(small_fold[0], environ, tmp_path, model="explorer")
+    assert reasons(run) == ["no predictions"] * 5
+    assert run.selected is run.predicted is None
+
+
 def test_wrong_formats_are_named_to_the_model(small_fold, endpoint, environ, tmp_path):
     run, _ = go(small_fold[0], environ, tmp_path, model="wrong_format")
     assert reasons(run) == ["bad predictions"] * 4 + [""]
@@ -367,3 +375,10 @@ def test_codes_of_labels_that_are_numbers_are_codes(tmp_path, labels):
     )
     assert "never the label" in rules["content"]
     assert f"0 = {labels[0]}" in task["content"]
+
+
+def test_truth_values_are_labels_and_no_codes(tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "predictions.txt").write_text("True\nFalse\n1\n0\n")
+    codes, _ = read_predictions(str(tmp_path), 4, ["False", "True"])
+    assert codes.tolist() == [1, 0, 1, 0]

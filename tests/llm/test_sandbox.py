@@ -18,6 +18,7 @@ from LLMCoder.fold_data import plan_rounds, write_round
 from LLMCoder.protocol import Submission, run_program
 from LLMCoder.sandbox import (
     Limits,
+    Outcome,
     Sandbox,
     SandboxError,
     new_work_folder,
@@ -239,6 +240,26 @@ def test_where_nothing_holds_it_refuses(monkeypatch):
     assert "sandbox: none" in str(caught.value)
     held, tests = choose_sandbox("none", sys.executable)
     assert (held.tier, tests) == ("none", {})
+
+
+def test_an_attack_that_had_no_time_to_try_is_not_stopped():
+    class Busy(Sandbox):
+        def run(self, *arguments, **named):
+            return Outcome("timeout", "", 30.0, 0)
+
+    target = Target()
+    busy = Busy("none", sys.executable)
+    assert "shows nothing" in attack(busy, "read a file outside", target)
+    assert "shows nothing" in attack(busy, "good", target)
+    assert attack(busy, "endless loop", target) == ""
+    target.close()
+
+
+def test_an_unknown_tier_is_named():
+    with pytest.raises(
+        SandboxError, match="choose auto, bwrap, builtin, podman, docker, or"
+    ):
+        choose_sandbox("gvisor")
 
 
 # the interpreter: nothing above its own prefix is opened

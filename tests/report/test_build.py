@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,28 @@ def test_tables_hold_a_row_for_each_thing(found):
     assert len(found["jobs"]) == 0
 
 
+def test_intervals_are_of_real_rows_chosen_without_looking(found):
+    """The honesty rule: rows that F's errors chose, or made, get scores and no interval."""
+    assert set(found["contrasts"]["where"]) <= {*QUESTIONS, GAIN}
+    scores = found["scores"]
+    chosen = ~scores["part"].isin(["full", "region"])
+    assert scores.loc[chosen, ["low", "high"]].isna().all(axis=None)
+    means = scores["metric"].isin(["brier", "logloss", "acc", "mse", "rmse", "mae"])
+    told = scores[~chosen & means].dropna(subset=["low"])
+    assert len(told) > 50
+    assert (
+        (told["low"] <= told["value"] + 1e-12) & (told["value"] <= told["high"] + 1e-12)
+    ).all()
+    assert scores.loc[~means, "low"].isna().all()  # no interval for AUC, F1, R2
+    made = {"bad", "ga", "synthetic", "evaluation"}
+    assert made <= set(found["scores"]["part"])
+    assert made.isdisjoint(found["contrasts"].columns)
+    assert made.isdisjoint(found["overall"].columns)
+    intervals = found["charts"].query("kind == 'intervals'")
+    named = intervals["series"] + intervals["chart"]
+    assert not named.str.contains("synthetic|augmented|evaluation").any()
+
+
 def test_where_a_change_comes_from_adds_up(found):
     """What comes from where F fails and from elsewhere is the change on all rows."""
     known = found["contrasts"].dropna(subset=["from_region"])
@@ -118,6 +141,16 @@ def test_where_a_change_comes_from_adds_up(found):
     assert CANDIDATE in set(known["framework"])
     parts = known["from_region"] + known["from_elsewhere"]
     np.testing.assert_allclose(parts, known["relative"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_score_and_the_contrast_tell_one_loss(found):
+    """The Brier score on the region is the loss that the contrast subtracts F's from."""
+    brier = found["scores"].query("part == 'region' and metric == 'brier'")
+    told = brier.set_index(["task", "framework"])["value"]
+    weighted = found["contrasts"].query("where == 'region' and task == 'titanic'")
+    for row in weighted.to_dict("records"):
+        assert row["loss"] == pytest.approx(told["titanic", row["framework"]], rel=1e-9)
+    assert weighted["loss_f"].iloc[0] == pytest.approx(told["titanic", "F"], rel=1e-9)
 
 
 def predictions(scored, task, framework):
@@ -155,6 +188,18 @@ def test_scores_of_classes_are_scikit_learns(scored, found, part):
         assert score(found, "titanic", part, metric) == pytest.approx(
             value, rel=1e-9
         ), metric
+
+
+def test_the_score_of_f_is_the_baselines(found):
+    wide = found["scores"].pivot_table(
+        index=["task", "part", "metric"],
+        columns="framework",
+        values="value",
+        dropna=False,
+    )
+    known = wide.dropna(subset=["F", BASELINE])
+    assert len(known) > 50
+    np.testing.assert_allclose(known["F"], known[BASELINE], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.exhaustive  # as tests/validity/test_certificate_whole.py, with another work
@@ -332,6 +377,33 @@ def test_a_report_in_the_suite_leaves_it_whole(copied, built):
     assert verify_suite(copied.suite) == []
     for path in (copied.suite / "hardsynth" / "report").glob("*.json"):
         json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+@pytest.fixture
+def some(copied):
+    """One framework, on one of the three tasks only."""
+    for name in (BASELINE, NULL):
+        shutil.rmtree(copied.run_dir(name))
+    path = copied.run_dir(CANDIDATE) / "scores" / "results.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows[rows["task"] == "toy_full"].to_csv(path, index=False)
+    return copied
+
+
+def test_a_framework_may_be_run_on_some_tasks_only(some):
+    report = build_report(some.suite, [some.results], charts=False)
+    contrasts = report_tables(report)["contrasts"]
+    assert set(contrasts["where"]) == {*QUESTIONS, GAIN}
+    asked = contrasts[contrasts["where"].isin(QUESTIONS)]
+    verdicts = asked.groupby("task")["verdict"].agg(set).to_dict()
+    # a task stands for itself, and what is said of all of them needs all
+    others = {"titanic": {"incomplete"}, "wine": {"incomplete"}}
+    assert verdicts == {"toy": {"better", "no claim"}, **others}
+    assert set(report.jobs["status"]) == {"not run"}
+    assert np.isnan(report.overall["overall_relative"]).all()
+    assert "withheld" in report.verdict[1]
+    assert report.needed == (f"hardsynth score {some.suite} -r {some.results}",)
+    assert report_text(report)
 
 
 def test_the_notebook(small):

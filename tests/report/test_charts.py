@@ -147,6 +147,16 @@ def test_legend_only_when_there_is_something_to_tell_apart():
     )
 
 
+def test_no_legend_for_what_the_axis_names():
+    spot = np.zeros(1)
+    rows = [
+        ChartSeries(name, "intervals", spot, spot + i) for i, name in enumerate("cd")
+    ]
+    chart = chart_of(*rows, y="", y_categories=("c", "d"))
+    assert words(draw_chart(chart)).count("c") == 1
+    assert words(draw_chart(replace(chart, y_categories=("e", "f")))).count("c") == 1
+
+
 @pytest.mark.parametrize("kind", ["points", "line", "bars", "intervals"])
 @pytest.mark.parametrize("categories", [(), ("a", "b", "c")])
 def test_nothing_to_show(kind, categories):
@@ -166,6 +176,14 @@ def test_gaps_and_infinities_are_not_drawn():
     marks = re.findall(r'clip-path="[^"]*"[^>]*>((?:<use[^>]*>)+)</g>', text)
     assert [row.count("<use") for row in marks] == [2]  # (0, 0) and (3, 1)
     assert "nan" not in text
+
+
+def test_intervals_without_ends_are_hollow():
+    y = np.arange(2.0)
+    ends = {"low": y - [1, np.nan], "high": y + 1}
+    series = ChartSeries("s", "intervals", y, y, "good", **ends)
+    chart = chart_of(series, y="", y_categories=("a", "b"))
+    assert "fill:none;stroke:var(--c-good)" in draw_chart(chart)
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -198,6 +216,12 @@ def test_rank_diagram():
     assert re.findall("#[0-9a-f]{6}", text) == []
     assert plt.get_fignums() == others
     assert len(text) < 20_000
+
+
+def test_rank_diagram_with_equal_ranks():
+    assert draw_rank_diagram(ranks(list("abcde"), (3.0,) * 5), "r").startswith("<svg")
+    two = replace(ranks(list("abcde")), mean=pd.Series({"a": 1.5, "b": 1.5}))
+    assert "a (1.50)" in words(draw_rank_diagram(two, "r"))
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -9,7 +9,8 @@ from amlb_ext.core.unit import ROW
 from amlb_ext.report.compare import compare_frameworks
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
-from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, ComparedUnits
+from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.validity import Certificate
 from amlb_ext.validity.measures import plan_measure
@@ -206,12 +207,12 @@ def test_the_last_digits_of_a_number_decide_nothing(sign):
 
 
 def test_another_fit_of_f_is_not_better():
-    """Chosen as the best of all seeds it would be; over 20 seeds at most a few may be."""
+    """Chosen as the best of all seeds it would be; over 40 seeds at most a few may be."""
     called = sum(
         row(Planted(N, seed).add("twin").compare(), "twin")["verdict"] != "undecided"
-        for seed in range(20)
+        for seed in range(40)
     )
-    assert called <= 0.05 * 20 + 2 * np.sqrt(20 * 0.05 * 0.95)
+    assert called <= 0.05 * 40 + 2 * np.sqrt(40 * 0.05 * 0.95)
 
 
 def in_region(found):
@@ -252,6 +253,14 @@ def test_an_f_that_is_not_the_suites_spoils_every_contrast():
     found = Planted().add("a", 0.5).compare(alarm="another F was run")
     assert set(found.contrasts["verdict"]) == {"no claim"}
     assert set(found.contrasts["reason"]) == {"another F was run"}
+
+
+@pytest.mark.parametrize("verdict", ["rank", "describe"])
+def test_other_checks_forbid_nothing(verdict):
+    other = plan_measure("synthetic: order", "", ">=", 0.65).found(0.1, "")
+    unknown = plan_measure("null on region", "", ">=", 0.0).found(0.1, "")
+    found = Planted().add("a", 0.5).compare(certified(verdict, other, unknown))
+    assert row(found, "a")["verdict"] == "better"
 
 
 def test_weights_worth_few_rows_are_left_out():
@@ -306,6 +315,18 @@ def test_where_some_folds_were_run_their_rows_decide_on_the_region():
         ("heavy", "light"): False,
     }
     assert pairs.loc[("heavy", "light"), "rows"] == 0
+
+
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_without_weights_all_rows_count_alike(value):
+    planted = Planted().add("a", 0.8)
+    planted.full.rows["weight"] = value
+    found = planted.compare()
+    weighting = found.judged.compared.weighting
+    assert "o place where F fails is known: all rows count alike" in weighting.reason
+    assert row(found, "a")["effective_size"] == 0
+    assert row(found, "a")["verdict"] == "no claim"
+    assert row(found, "a", "all rows")["effective_size"] == N
 
 
 def test_a_framework_with_a_failed_fold_gets_no_verdict():
@@ -405,6 +426,77 @@ def test_controls_do_not_cost_the_candidates():
     assert more[null] == after[null]
 
 
+def three(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    f = rng.random(n)
+    losses = pd.DataFrame({"a": f - 0.1, "b": f, "c": f + 0.3}) + 0.2 * rng.random(
+        (n, 3)
+    )
+    null = pd.DataFrame(
+        {f"refit_{k}": f + 0.05 * rng.standard_normal(n) for k in range(5)}
+    )
+    units = ComparedUnits(loss_f=f, weights=rng.random(n), refits=null)
+    return losses, units
+
+
+def test_pairs_use_the_rows_that_both_have():
+    losses, units = three()
+    scored = pd.DataFrame(True, losses.index, losses.columns)
+    scored.loc[:79, "a"] = False
+    scored.loc[150:, "b"] = False
+    found = compare_pairs(losses.where(scored), units, scored=scored)
+    found = found.set_index(["framework", "other"])
+    assert found["rows"].to_dict() == {("a", "b"): 70, ("a", "c"): 120, ("b", "c"): 150}
+    both = slice(80, 149)
+    gap = losses.loc[both, "a"] - losses.loc[both, "b"]
+    expected = np.average(gap, weights=units.weights[80:150])
+    assert found.loc[("a", "b"), "difference"] == pytest.approx(expected)
+
+
+def test_two_fits_of_one_algorithm_are_rarely_called_different():
+    """A fit's mean loss scatters by S = .02, five standard errors of a mean over the rows.
+
+    F, its 5 re-fits, G and H are all fits of one algorithm. By the rows alone G and H would
+    nearly always differ; beyond what two fits differ by they may in 5 % of draws.
+    """
+    rng = np.random.default_rng(0)
+    draws, n = 200, 60
+    differ = by_rows = 0
+    for _ in range(draws):
+        fits = rng.random(n)[:, None] + 0.02 * rng.standard_normal(8)
+        fits += 0.03 * rng.standard_normal((n, 8))
+        null = pd.DataFrame({f"refit_{k}": fits[:, k + 1] for k in range(5)})
+        losses = pd.DataFrame({"G": fits[:, 6], "H": fits[:, 7]})
+        told = compare_pairs(
+            losses, ComparedUnits(loss_f=fits[:, 0], refits=null)
+        ).iloc[0]
+        differ += told["verdict"] != "undecided"
+        by_rows += told["p_holm"] < 0.05
+    assert by_rows > 0.4 * draws
+    assert differ <= 0.05 * draws + 2 * np.sqrt(draws * 0.05 * 0.95)
+
+
+def test_whether_the_gain_is_larger_is_asked_where_something_was_claimed():
+    """Half the error in the region, a tenth less everywhere, and F fitted again."""
+    planted = Planted().add("there", 0.5).add("everywhere", 0.7, 0.7).add("twin")
+    table = planted.compare().contrasts
+    asked = table[table["where"] == "region minus elsewhere"].set_index("framework")
+    assert asked["verdict"].to_dict() == {
+        "there": "larger gain",
+        "everywhere": "undecided",
+    }
+    assert asked.loc["there", "high"] < 0
+    told = row(planted.compare(), "there", "region minus elsewhere")
+    cap = np.sort(planted.f**2)[-24]
+    loss = np.minimum(planted.full.f["there"] ** 2, cap)
+    loss_f = np.minimum(planted.f**2, cap)
+    there, elsewhere = (
+        (loss[w].sum() - loss_f[w].sum()) / loss_f[w].sum()
+        for w in (planted.region, ~planted.region)
+    )
+    assert told["difference"] == pytest.approx(there - elsewhere)
+
+
 def test_rows_that_stand_in_several_folds_are_one_row_in_all_answers():
     """The same 600 rows twice: intervals as wide as those of 600 rows."""
     once = Planted(600)
@@ -424,3 +516,54 @@ def test_rows_that_stand_in_several_folds_are_one_row_in_all_answers():
     for where in ("all rows", "region", "region minus elsewhere"):
         one, two = row(once.compare(), "a", where), row(twice.compare(), "a", where)
         assert [two[n] for n in names] == pytest.approx([one[n] for n in names])
+
+
+def test_a_stress_test_allows_no_claim():
+    found = Planted().add("a", 0.5).add("b", 2.0).compare("stress-test only")
+    assert set(in_region(found)["verdict"]) == {"no claim"}
+    assert set(found.pairs["verdict"]) == {"no claim"}
+    assert row(found, "a", "all rows")["verdict"] == "better"
+    assert found.judged.no_claim == "certified as stress-test only: because."
+
+
+def test_missing_refits_are_told():
+    planted = Planted().add("a", 0.5)
+    assert "the null control is missing" in planted.compare(null=None).warnings[0]
+    bare = planted.null[["fold", "row", "loss"]]
+    assert "could not be fitted again" in planted.compare(null=bare).warnings[0]
+
+
+def test_controls_do_not_cost_pairs_of_candidates():
+    planted = Planted().add("a", 0.98).add("b", 0.97)
+    before = planted.compare().pairs.set_index(["framework", "other"])["p_holm"]
+    planted.add("HardsynthNull").add("HardsynthBaseline")
+    after = planted.compare().pairs.set_index(["framework", "other"])["p_holm"]
+    assert after["a", "b"] == before["a", "b"]
+
+
+def test_pairs_are_antisymmetric():
+    losses, units = three()
+    there = compare_pairs(losses, units).set_index(["framework", "other"])
+    back = compare_pairs(losses[["c", "b", "a"]], units).set_index(
+        ["other", "framework"]
+    )
+    opposite = {"better": "worse", "worse": "better", "undecided": "undecided"}
+    assert set(there["verdict"]) <= set(opposite)
+    for pair, told in there.iterrows():
+        other = back.loc[pair]
+        assert told["difference"] == -other["difference"]
+        assert (told["low"], told["high"]) == pytest.approx(
+            (-other["high"], -other["low"])
+        )
+        assert told[["p", "p_holm", "p_null"]].tolist() == pytest.approx(
+            other[["p", "p_holm", "p_null"]].tolist()
+        )
+        assert told["verdict"] == opposite[other["verdict"]]
+    assert there.loc[("a", "c"), "verdict"] == "better"
+
+
+def test_equal_candidates_are_not_different():
+    losses, units = three()
+    losses["a"] = losses["b"]
+    told = compare_pairs(losses[["a", "b"]], units).iloc[0]
+    assert (told["difference"], told["p_holm"], told["verdict"]) == (0, 1, "undecided")

@@ -1,12 +1,14 @@
 """Difficulty data: true to the suite, and described as it is."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hostile_files import reseal
 
 from amlb_ext.core.files import sha256_file
 from amlb_ext.difficulty import write_difficulty
@@ -80,3 +82,22 @@ def test_schema_and_description_say_what_is_there(written):
     types = {field["name"]: field["dataType"] for field in rows["field"]}
     assert types["is_bad"] == "sc:Boolean"
     assert str(schema.field("is_bad").type) == "bool"
+
+
+def test_a_part_that_a_suite_lacks_is_no_error(scored, tmp_path):
+    """A suite without augmented rows and certificates; older ones lack columns as well."""
+    copy = shutil.copytree(scored.suite, tmp_path / "hard")
+
+    def leave_out(manifest):
+        del manifest["amlb_tasks"]["toy_ga"]
+        for fold in manifest["tasks"]["toy"]["folds"].values():
+            del fold["parts"]["ga"]
+
+    reseal(copy, leave_out)
+    (copy / "hardsynth" / "toy" / "certificate.json").unlink()
+    files = write_difficulty(copy, tmp_path / "d.parquet")
+    table = pd.read_parquet(files.rows).query("task == 'toy'")
+    assert (table["made_from"] == 0).all()
+    toy = files.table.set_index("task").loc["toy"]
+    assert np.isnan(toy["left_to_gain"])
+    assert toy["verdict"] == ""

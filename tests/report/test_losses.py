@@ -1,11 +1,14 @@
 """The report by another loss: the numbers of compare, every table by it, and what is refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from sample_reports import row_of
 
 import amlb_ext as hs
+from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.gate.suites import check_suite
 from amlb_ext.report import build_report, report_tables
@@ -189,3 +192,17 @@ def test_a_loss_of_no_task_is_status_2(
     (tmp_path / "unknown.csv").write_text(",0,maybe\n0,0,3\nmaybe,1,0\n")
     words = ["report", str(scored.suite), "--results", str(scored.results), "-q"]
     assert culprit in refused(words, "--text -j 1 --loss", [loss])
+
+
+def test_a_file_of_costs_is_read_by_the_shell(scored, full, by_costs, tmp_path, capsys):
+    first, second = full.labels
+    costs = tmp_path / "costs.csv"
+    costs.write_text(f",{first},{second}\n{first},0,7\n{second},1,0\n")
+    words = ["report", str(scored.suite), "--results", str(scored.results), "--json"]
+    assert main([*words, "-j", "1", "-q", "--loss", str(costs)]) in (0, 1)
+    tasks = json.loads(capsys.readouterr().out)["tasks"]
+    (contrasts,) = (task["contrasts"] for task in tasks if task["name"] == TASK)
+    asked = {"framework": CANDIDATE, "where": "all rows"}
+    told = row_of(pd.DataFrame(contrasts), **asked)
+    expected = row_of(by_costs[1]["contrasts"], task=TASK, **asked)
+    assert told["difference"] == pytest.approx(expected["difference"])

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from amlb_ext.report.metrics import area_of_pairs, score_rows
+from amlb_ext.report.metrics import DIRECTION, area_of_pairs, score_rows
 
+BINARY = {"acc", "balacc", "logloss", "brier", "auc", "f1"}
+MULTICLASS = (BINARY - {"auc"}) | {"auc_ovo", "auc_ovr", "f1_weighted"}
 REGRESSION = {"mse", "rmse", "mae", "r2", "smape", "rmsle"}
 
 # Golden values: results.csv of AMLB v2.1.7 (scikit-learn 1.2.2),
@@ -94,6 +96,18 @@ def test_equal_to_amlb(scores, amlb):
     assert {name: float(f"{scores[name]:.6g}") for name in amlb} == amlb
 
 
+def test_names_and_directions():
+    assert set(score_rows(Y_BINARY, two(P_BINARY))) == BINARY
+    assert set(score_rows(Y_MULTI, SOFT)) == MULTICLASS
+    assert set(score_rows(Y_CPU, F_CPU)) == REGRESSION
+    assert set(DIRECTION) == BINARY | MULTICLASS | REGRESSION
+
+
+def test_smape_ends_at_two_and_counts_zero_over_zero_as_right():
+    assert score_rows(np.array([1.0, -1.0]), np.array([-3.0, 0.0]))["smape"] == 2.0
+    assert score_rows(np.array([0.0, 1.0]), np.array([0.0, -1.0]))["smape"] == 1.0
+
+
 def test_macro_f1_by_hand():
     # class 0: precision 2/2, recall 2/3 -> 4/5; class 1: 1/2, 1/1 -> 2/3; class 2 nowhere
     y, named = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
@@ -180,3 +194,20 @@ def test_the_area_of_pairs_is_that_of_scikit_learn(n_classes):
         y, p, labels=np.arange(n_classes), multi_class="ovo", average="weighted"
     )
     assert area_of_pairs(y, p) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_better_predictions_are_better_in_every_direction():
+    cases = [
+        (Y_CPU, (Y_CPU + F_CPU) / 2, F_CPU),
+        (Y_BINARY, two((Y_BINARY + P_BINARY) / 2), two(1 - P_BINARY)),
+        (Y_MULTI, (np.eye(3)[Y_MULTI] + SOFT) / 2, SOFT),
+    ]
+    for y, good, bad in cases:
+        better, worse = score_rows(y, good), score_rows(y, bad)
+        for name, value in better.items():
+            sign = 1 if DIRECTION[name] == "higher" else -1
+            assert sign * value > sign * worse[name], name
+
+
+def test_huge_errors_do_not_warn():
+    assert score_rows(np.array([1.0, 2.0]), np.array([1e300, 1.0]))["mse"] == np.inf

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 
 from amlb_ext.cli import main
+from amlb_ext.cli.command import all_commands
+from amlb_ext.cli.main import parse
 from amlb_ext.core import config
 
 # what is written and said matters here, not how good the models are
@@ -128,6 +130,25 @@ def test_the_page_stands_where_it_says_and_its_files_are_the_documented_ones(ran
         head = list(pd.read_csv(beside / f"{name}.csv", nrows=0))
         # two tasks are too few to test ranks, so there are no columns of p-values
         assert head == (columns[:2] if name == "ranks" else columns), name
+
+
+def test_commands_in_notebook_and_docs_parse():
+    text = "".join(
+        "".join(c["source"]) for c in NOTEBOOK["cells"] if c["cell_type"] == "markdown"
+    )
+    blocks = [*BLOCKS, *re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.M | re.S)]
+    assert {kind for kind, _ in blocks} == {"bash", "python", "console"}
+    lines = [
+        line
+        for kind, block in blocks
+        if kind == "console"
+        for line in block.splitlines()
+    ]
+    assert len(lines) >= 8
+    for line in lines:
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        assert words[0] == "hardsynth"
+        parse(all_commands(), words[1:])
 
 
 def test_blocks_of_the_docs_run(tmp_path, monkeypatch, capsys):

@@ -168,6 +168,12 @@ def test_hostile_downloads_are_escaped(texts):
     assert 'href="javascript%3Aalert%281%29"' in script
 
 
+def test_a_page_is_small(reports, texts):
+    assert len(texts["one"]) < 300_000
+    # one of all tasks, five of this; ranks were not tested
+    assert len(Page(texts["one"]).all("svg")) == 6
+
+
 def test_many_tasks_are_folded_one_task_is_not(texts):
     many, one = Page(texts["many"]), Page(texts["one"])
     folds = [a for a in many.all("details") if a.get("class") == "fold"]
@@ -199,6 +205,27 @@ def test_only_real_rows_have_a_best_framework():
         scores = scores.loc[scores["folds"] == task.folds, "value"]
         expected = scores.idxmin() if table["metric"] == "logloss" else scores.idxmax()
         assert cells[expected]["full"]["best"]
+
+
+def test_counts_are_said_where_rows_are_counted(reports):
+    report = reports["without results"]
+    first, *others = report.tasks
+    changed = replace(first, left_out=3, replaced={"town<i>": 12, "size": 1})
+    both = [
+        " ".join(render_page(replace(report, tasks=(changed, *others)), {}).split())
+    ]
+    both.append(
+        " ".join(report_text(replace(report, tasks=(changed, *others))).split())
+    )
+    for text in both:
+        assert "3 test rows whose class no training row has are left out." in text
+        assert (
+            "13 test cells whose value no training row has are replaced, by column:"
+            in text
+        )
+        assert "size 1." in text
+    assert "town&lt;i&gt; 12" in both[0]
+    assert "town<i>" not in both[0]
 
 
 @pytest.mark.parametrize(
@@ -244,3 +271,20 @@ def test_tasks_stand_in_the_order_of_the_answer(reports):
     headings = re.findall(r'<h3 id="task-[^"]*">(.*?)</h3>', text)
     assert headings[0] == last.name
     assert sorted(headings) == sorted(task.name for task in report.tasks)
+
+
+def test_controls_and_frameworks_without_all_folds_are_never_the_best():
+    task = sample_report(1).tasks[0]
+    scores = task.scores.copy()
+    perfect = {"lower": 0.0, "higher": 1.0}
+    for name, folds in (("FLAML", 2), ("H2OAutoML", 3)):
+        at = scores["framework"] == name
+        scores.loc[at, "value"] = scores.loc[at, "direction"].map(perfect)
+        scores.loc[at, "folds"] = folds
+    scores["framework"] = scores["framework"].replace("H2OAutoML", "HardsynthNull")
+    for table in score_pivots(replace(task, scores=scores)):
+        rows = dict(table["rows"])
+        for name in ("FLAML", "HardsynthNull"):
+            assert not any(entry["best"] for entry in rows[name].values())
+        for part in ("full", "region"):
+            assert sum(row[part]["best"] for row in rows.values()) == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amlb_ext.core import row_losses
 from amlb_ext.core.task import Kind
 from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
 from amlb_ext.runner import read_jobs
@@ -167,6 +168,16 @@ def test_damaged_numbers_are_refused_with_the_reason(copied, value):
     assert expected in refused[CANDIDATE, 1]
 
 
+def test_predictions_that_vanish_are_refused(copied):
+    """Between the list of jobs and the reading of them."""
+    suite = SuiteFiles.load(copied.suite)
+    jobs = read_jobs(suite, copied.results).table
+    copied.predictions(CANDIDATE, "toy_full", 0).unlink()
+    _, refused = read_task_predictions(suite, "toy_full", jobs)
+    (reason,) = refused.values()
+    assert "holds no predictions of fold 0 of toy_full" in reason
+
+
 def test_probabilities_are_normalised(copied):
     before, _ = read(copied, "titanic_full")
 
@@ -213,3 +224,34 @@ def test_labels_named_like_columns_of_the_provenance(made_of, tmp_path):
     assert not refused
     np.testing.assert_array_equal(after.f[CANDIDATE], before.f[CANDIDATE])
     np.testing.assert_array_equal(after.chosen[CANDIDATE], before.chosen[CANDIDATE])
+
+
+def test_brier_losses_by_hand():
+    f = [[0.25, 0.75], [0.6, 0.4], [np.nan, np.nan]]
+    p = hand_made(("a", "b"), [1, 0, 1], f)
+    # 2 (1/4)^2 = .125; 2 (.4)^2 = .32
+    np.testing.assert_allclose(p.loss("G"), [0.125, 0.32, np.nan])
+    np.testing.assert_allclose(
+        p.loss("G")[:2], row_losses.brier_loss(p.y[:2], p.f["G"][:2])
+    )
+    assert p.scored("G").tolist() == [True, True, False]
+
+
+def test_the_baseline_is_f(scored):
+    """HardsynthBaseline, fitted on the training files, predicts what F predicted."""
+    for task in ("toy", "titanic", "wine"):
+        predicted, _ = read(scored, f"{task}_full")
+        np.testing.assert_allclose(
+            predicted.loss("HardsynthBaseline"), predicted.rows["loss"], atol=1e-6
+        )
+
+
+def test_a_fold_that_the_suite_lacks_is_refused(scored):
+    suite = SuiteFiles.load(scored.suite)
+    jobs = read_jobs(suite, scored.results).table
+    jobs = jobs[
+        (jobs["amlb_task"] == "toy_full") & (jobs["framework"] == CANDIDATE)
+    ].copy()
+    jobs["fold"] += 1  # 1 and 2
+    _, refused = read_task_predictions(suite, "toy_full", jobs)
+    assert "the suite has 2 folds of toy_full, this is fold 2" in refused.values()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import friedmanchisquare, wilcoxon
 
-from amlb_ext.report.ranks import alike_runs, rank_tasks
+from amlb_ext.report.ranks import alike_runs, mean_losses, rank_tasks
 
 #: Demsar (2006), JMLR 7, table 6: AUC of four variants of C4.5 on 14 data sets. He ranks the two
 #: .975 of voting 2 and 3, from more digits than he prints: here they have a fourth.
@@ -65,6 +65,14 @@ def test_the_example_of_demsar():
     np.testing.assert_array_equal(ranks.p, ranks.p.T)
 
 
+def test_ranks_do_not_depend_on_the_scale_or_order_of_tasks():
+    losses = 1 - DEMSAR
+    other = rank_tasks(losses.mul(np.arange(1, 15), axis=0).iloc[::-1])
+    ranks = rank_tasks(losses)
+    pd.testing.assert_series_equal(other.mean, ranks.mean)
+    assert other.friedman_p == pytest.approx(ranks.friedman_p)
+
+
 def test_two_tasks_are_ranked_but_not_tested():
     ranks = rank_tasks(1 - DEMSAR.iloc[:2])
     # adult 4 3 2 1, cancer 1 2 3 4
@@ -115,6 +123,12 @@ def test_nothing_to_rank(table):
     assert ranks.tasks == ()
     assert np.isnan(ranks.friedman_p)
     assert "nothing to rank" in ranks.about
+
+
+def test_mean_losses_are_of_shared_rows():
+    losses = pd.DataFrame({"a": [1.0, 5.0, np.nan], "b": [2.0, 4.0, 6.0]})
+    means = mean_losses(losses, np.array([3.0, 1.0, 9.0]))
+    assert means.to_dict() == {"F": 2.0, "a": 3.0, "b": 3.0}
 
 
 def test_a_bar_joins_the_longest_runs_only():

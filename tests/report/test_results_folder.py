@@ -170,6 +170,19 @@ def test_the_verdict_is_of_a_candidate_on_a_task(found):
     assert set(two["framework"]) == {"linear", "constant"}  # F is no candidate
 
 
+def test_losses_are_those_of_the_files(made, found):
+    brier = {}
+    for name in ("tree", "linear"):
+        said = _stacked(made, name, "three")
+        p = said[["a_low", "b_mid", "c_high"]].to_numpy()
+        is_true = np.array(["a_low", "b_mid", "c_high"]) == said[["truth"]].to_numpy()
+        brier[name] = ((p - is_true) ** 2).sum(axis=1).mean()
+    table = found.tasks[1].contrasts
+    row = table[(table["framework"] == "linear") & (table["where"] == "all rows")]
+    assert row["loss_f"].item() == pytest.approx(brier["tree"])
+    assert row["difference"].item() == pytest.approx(brier["linear"] - brier["tree"])
+
+
 def test_it_says_what_compare_says_of_the_same_predictions(made, found):
     test = pd.concat(
         [
@@ -344,6 +357,22 @@ def test_scores_that_were_cut_off_are_one_line(one, end):
         one.report()
 
 
+def test_versions_of_amlb_are_told_where_they_differ(one):
+    assert not any("versions of AMLB" in note for note in one.report().notes)
+    scores = one.run("linear") / "scores" / "results.csv"
+    pd.read_csv(scores).assign(app_version="1.5").to_csv(scores, index=False)
+    (note,) = [note for note in one.report().notes if "versions of AMLB" in note]
+    assert "1.5 (linear)" in note
+
+
+def test_a_task_without_results_is_named(one):
+    entries = json.loads(one.definition.read_text())
+    entries.append({**entries[0], "name": "absent"})
+    one.definition.write_text(json.dumps(entries))
+    warnings = " ".join(one.report().warnings)
+    assert "1 of 2 tasks of mine have no result: absent." in warnings
+
+
 def test_a_task_that_cannot_be_read_costs_itself_only(tmp_path):
     made = _make(tmp_path, tasks=("two", "amount"), n=66)
     made.definition.with_name("amount_test_0.csv").unlink()
@@ -391,3 +420,12 @@ def test_a_loss_of_the_users(one):
     assert (row["loss"], row["loss_f"]) == pytest.approx(wrong)
     with pytest.raises(ConfigError, match="absolute"):
         one.report(loss="absolute")
+
+
+def test_results_of_another_benchmark(one):
+    for run in one.results.iterdir():
+        path = run / "scores" / "results.csv"
+        path.write_text(path.read_text().replace("two", "other"))
+        (run / "predictions" / "two").rename(run / "predictions" / "other")
+    with pytest.raises(RunError, match="is of mine, whose tasks are two"):
+        one.report()

@@ -19,6 +19,7 @@ from amlb_ext.units.conditions import (
 from amlb_ext.units.slices import (
     COLUMNS,
     _p_value,
+    _share_interval,
     search_and_judge,
 )
 
@@ -116,6 +117,21 @@ def test_rows_of_a_group_are_inside_a_slice_by_their_own_features():
     assert falsely <= 3  # P(more of 10) = .001
 
 
+def test_numbers_are_those_of_the_judging_half():
+    x, bad = planted(1200, np.random.default_rng(3))
+    found = slices(x, bad)
+    for text, rows, failing in found[["slice", "rows", "bad"]].itertuples(index=False):
+        if "(" in text or "is" not in text.split() or "=" in text:
+            continue
+        query = text.replace("c is a", "c == 'a'")
+        inside = x.eval(query).to_numpy()
+        assert 0.4 * inside.sum() < rows < 0.6 * inside.sum()
+        assert failing <= (inside & bad).sum()
+    assert found["lift"].to_numpy() == pytest.approx(found["share"] / found["base"])
+    assert (found["p_holm"] >= found["p"]).all()
+    assert found["p"].is_monotonic_increasing
+
+
 def test_p_values_agree_with_all_splits():
     times, hits = np.array([2.0, 1, 3, 1, 2, 1]), np.array([2.0, 0, 1, 1, 0, 0])
     inside = np.array([True, False, False, True, False, False])
@@ -129,6 +145,16 @@ def test_p_values_agree_with_all_splits():
     rng = np.random.default_rng(0)
     p = _p_value(np.ones(4), flags, inside=flags > 0, rng=rng)
     assert p == pytest.approx(1 / 6)
+
+
+def test_wilson_covers():
+    rng = np.random.default_rng(0)
+    for share, n in ((0.05, 60), (0.3, 25)):
+        covered = 0
+        for count in rng.binomial(n, share, 2000):
+            low, high = _share_interval(count / n, n)
+            covered += low <= share <= high
+        assert covered / 2000 > 0.92
 
 
 def test_few_rows_constant_and_empty_columns():
@@ -217,3 +243,13 @@ def test_rounding_moves_no_row_of_the_finding_half():
         raw, settled = Condition(high=t), coded.rounded(Condition(high=t))
         np.testing.assert_array_equal(coded.matches(raw), coded.matches(settled))
         assert len(plain_number(settled.high)) <= len(plain_number(t))
+
+
+@pytest.mark.parametrize("flags", ["none", "all", "two"])
+def test_too_little_to_judge_gives_an_empty_table(flags):
+    x = table(200, np.random.default_rng(0))
+    bad = np.full(200, flags == "all")
+    bad[:2] |= flags == "two"
+    found = slices(x, bad)
+    assert len(found) == 0
+    assert tuple(found.columns) == COLUMNS

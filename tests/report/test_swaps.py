@@ -188,6 +188,14 @@ def test_it_stands_in_every_form(built, scored, file, tmp_path, found):
     assert not list(Path(tmp_path / "report").glob("segments.csv"))
 
 
+def test_a_task_without_a_segment_says_so(built):
+    notes = {task.name: task.notes for task in built.tasks}
+    missing = "segment 'age < 25': there is no column 'age', so it is not judged here"
+    assert missing in notes["toy"]
+    assert missing in notes["wine"]
+    assert missing not in notes[TASK]
+
+
 @pytest.mark.parametrize(
     ("segment", "culprit"),
     [
