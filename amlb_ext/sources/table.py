@@ -250,7 +250,8 @@ def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
 def _may_be_inexact(values: pd.Series) -> bool:
     """Whether a column of numbers may change when it is converted to another dtype."""
     if pd.api.types.is_integer_dtype(values):
-        return max(values.max(), -int(values.min())) > MAX_EXACT_INTEGER
+        is_above = values.max() > MAX_EXACT_INTEGER
+        return bool(is_above or values.min() < -MAX_EXACT_INTEGER)
     return pd.api.types.is_object_dtype(values)
 
 

@@ -12,7 +12,6 @@ EXPECTED = {
     "breast_cancer": ("binary", 569, 30),
     "wine": ("multiclass", 178, 13),
     "digits": ("multiclass", 1797, 64),
-    "diabetes_cubic": ("regression", 442, 285),
     "diabetes_gaps": ("regression", 442, 10),
     "toy": ("regression", 1000, 2),
     "titanic": ("binary", 1309, 8),
