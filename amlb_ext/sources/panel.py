@@ -324,9 +324,10 @@ def unused_columns(columns: Iterable[str], roles: PanelRoles) -> list[str]:
     if not unused:
         return []
     shown = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
+    count = format_count(len(unused), "further column")
+    verb = "is" if len(unused) == 1 else "are"
     return [
-        f"left out: {format_count(len(unused), 'further column')} ({shown}); --known names those "
-        "that are known beforehand"
+        f"{count} {verb} left out ({shown}); --known names those that are known beforehand"
     ]
 
 

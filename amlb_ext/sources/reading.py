@@ -414,9 +414,10 @@ def _target_line(reading: TableReading) -> str:
     what = reading.kind
     if reading.classes:
         what += f", {reading.classes} classes"
+    chosen = {"last column": "the last column", "by name": "chosen by its name"}
     how = ""
-    if reading.target_choice != "given":
-        how = f": {reading.target_choice}, since --target names none"
+    if reading.target_choice in chosen:
+        how = f": {chosen[reading.target_choice]}, since --target names none"
     return (
         f"{shorten_text(reading.name)}: {reading.rows} rows, {len(reading.columns)} columns; "
         f"target{plural} {listed} ({what}){how}"

@@ -119,21 +119,15 @@ def test_archive_of_the_same_name_never_meets_old_files(home, options, table):
     assert second.features["count"].max() == 129
 
 
-def test_folds_limits_and_says_when_there_are_fewer(home, options):
+def test_folds_limits_and_says_when_there_are_fewer(home, options, table):
     assert len(load(home, options, dataset="{user}/data", folds=2).folds) == 2
+    # AMLB leaves derived copies in other formats, which are ignored; one table has no folds
+    table.to_parquet(home / "data" / "t_train_0.parquet")
+    table.to_csv(home / "whole.csv", index=False)
+    assert load(home, options, dataset="{user}/whole.csv").folds == ()
     task = load(home, options, dataset="{user}/data", folds=10)
     assert len(task.folds) == 3
     assert task.notes == ("the definition asks for 10 folds, its files hold 3",)
-
-
-def test_single_table_has_no_folds(home, options, table):
-    table.to_csv(home / "whole.csv", index=False)
-    assert load(home, options, dataset="{user}/whole.csv").folds == ()
-
-
-def test_derived_copies_in_other_formats_are_ignored(home, options, table):
-    table.to_parquet(home / "data" / "t_train_0.parquet")
-    assert len(load(home, options, dataset="{user}/data").folds) == 3
 
 
 def test_defaults_disabled_and_names(home, options):
