@@ -85,16 +85,10 @@ def test_a_file_with_or_without_its_heading(tmp_path):
 
 def test_constraints_of_sdv(tmp_path):
     path = tmp_path / "constraints.json"
+    places = zip(("low", "middle", "high"), "abc", strict=True)
     constraints = [
         ("FixedCombinations", {"column_names": ["city", "country"]}),
-        (
-            "Range",
-            {
-                "low_column_name": "a",
-                "middle_column_name": "b",
-                "high_column_name": "c",
-            },
-        ),
+        ("Range", {f"{place}_column_name": name for place, name in places}),
         ("OneHotEncoding", {"column_names": ["x", "y"]}),
         ("FixedIncrements", {"column_name": "salary", "increment_value": 500}),
     ]

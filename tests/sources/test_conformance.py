@@ -38,17 +38,10 @@ def files_sample(table, folder, request):
 def amlb_sample(table, folder, request):
     table.iloc[:20].to_csv(folder / "a_train.csv", index=False)
     table.iloc[20:].to_csv(folder / "a_test.csv", index=False)
-    (folder / "b.yaml").write_text(
-        "- {name: a, dataset: {path: .}}\n", encoding="utf-8"
-    )
-    (folder / "c.yaml").write_text(
-        "- {name: a, dataset: {path: no}}\n", encoding="utf-8"
-    )
-    return (
-        str(folder / "b.yaml"),
-        SourceConfig(userdir=str(folder)),
-        str(folder / "c.yaml"),
-    )
+    good, bad = folder / "b.yaml", folder / "c.yaml"
+    good.write_text("- {name: a, dataset: {path: .}}\n", encoding="utf-8")
+    bad.write_text("- {name: a, dataset: {path: no}}\n", encoding="utf-8")
+    return str(good), SourceConfig(userdir=str(folder)), str(bad)
 
 
 def openml_sample(table, folder, request):
@@ -165,17 +158,7 @@ def test_what_is_not_there_is_said_with_a_remedy(sample):
 
 @pytest.mark.parametrize(
     "garbage",
-    [
-        "",
-        " ",
-        "openml/x/1",
-        "openml/t/",
-        "openml/t/one",
-        "a.xls",
-        "../..",
-        "\x00",
-        "#",
-    ],
+    ["", " ", "openml/x/1", "openml/t/", "openml/t/one", "a.xls", "../..", "\x00", "#"],
 )
 def test_garbage_is_refused_at_once(garbage, tmp_path):
     options = SourceConfig(userdir=str(tmp_path))
