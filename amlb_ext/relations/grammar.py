@@ -105,7 +105,7 @@ def quote_value(value: float | str | None) -> str:
     """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    if pd.isna(value):
+    if value is None or np.isnan(value):
         return "missing"
     number = float(value)
     # beyond 1e15 not every integer is a float, and the digits would promise too much

@@ -70,7 +70,7 @@ class AmlbSource(Source):
             if name not in names:
                 continue
             task_spec = f"{base}#{name}"
-            about = {"spec": task_spec, "options": options}
+            about: dict[str, Any] = {"spec": task_spec, "options": options}
             yield TaskRef(
                 name, task_spec, partial(load_entry, name, entry, path, **about)
             )

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as WaitedTooLong
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -287,14 +288,19 @@ def ask_until(
     threading.Thread(target=wait_for_headers, daemon=True).start()
     try:
         return answer.result(max(deadline - time.monotonic(), 0.0))
-    except TimeoutError:
+    except WaitedTooLong:
         if answer.done():
             raise
         # nobody waits any more, and nobody else would close the connection
-        answer.add_done_callback(lambda late: late.exception() or late.result().close())
+        answer.add_done_callback(_close)
         raise NetworkError(
             f"{name} gave no answer in time", "try again later"
         ) from None
+
+
+def _close(late: Future[requests.Response]) -> None:
+    if late.exception() is None:
+        late.result().close()
 
 
 class CarefulSession(requests.Session):

@@ -197,7 +197,8 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
                 for name in header
             }
         # pandas only warns of fields beyond the header, and drops them
-        with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(path, low_memory=False, **how)
         frame = _mark_missing_texts(frame, csv_format.names)
         frame, number_notes = _restore_exact_numbers(frame, path, how)

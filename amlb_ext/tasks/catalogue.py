@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -265,7 +266,7 @@ def _with_file(task: WeirdTask, path: Path, stated: str) -> WeirdTask:
         )
         return replace(_CHESS, licence=stated, draw=draw, note=note)
     is_colour = len(task.row_shape) == 3
-    sizes = {"n_train": 1000 if is_colour else 2000, "n_test": 1000}
+    sizes: dict[str, Any] = {"n_train": 1000 if is_colour else 2000, "n_test": 1000}
     images = _read_images(path)
     patches.check_images(images, sum(sizes.values()), is_colour=is_colour)
     draw = partial(patches.draw_from_images, images=images, **sizes)
