@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import yaml
 
@@ -162,9 +163,7 @@ def relations_as_yaml(
         "  one_way: {}  # columns that may only grow (up) or shrink (down)",
     ]
     # quoted where YAML wants it, and so wide that no rule is wrapped
-    write: Callable[..., str] = partial(
-        yaml.safe_dump, width=10_000, allow_unicode=True
-    )
+    write: Any = partial(yaml.safe_dump, width=10_000, allow_unicode=True)
     groups = [relation for relation in mined.relations if relation.kind == "one_hot"]
     if groups:
         lines.append("  one_hot:  # exactly one of them is 1")
