@@ -22,7 +22,6 @@ from amlb_ext.cli.series import (
 )
 from amlb_ext.core.checked_call import Count, CountOrNone
 from amlb_ext.core.config import build_config, read_config
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_sources
 
 if TYPE_CHECKING:
@@ -215,30 +214,12 @@ def make_suite(
         twin=twin,
         logs=logs,
     )
-    try:
-        report = generate_suite(request)
-    except ConfigError as error:
-        # a rule is checked against its table's columns, so its error comes this late
-        raise _with_line(error, [relations, config]) from None
+    report = generate_suite(request)
     return Answer(
         lambda: planned_tasks(report) if dry_run else generation_summary(report, words),
         lambda: dataclasses.asdict(report),
         status=1 if report.failures else 0,
     )
-
-
-def _with_line(error: ConfigError, files: Sequence[Path | None]) -> ConfigError:
-    """Return the error of a rule with the file and the line in which the rule stands."""
-    from amlb_ext.relations.declared import line_of_rule
-
-    rule = getattr(error, "rule", None)
-    if not rule:
-        return error
-    for file in filter(None, files):
-        line = line_of_rule(file, rule)
-        if line is not None:
-            return ConfigError(f"{file}, line {line}: {error}")
-    return error
 
 
 def read_execution(

@@ -122,7 +122,7 @@ def harden_group(
     >>> from amlb_ext.core.task import Origin
     >>> from amlb_ext.hardening.split import split_task
     >>> from amlb_ext.sources.table import Table
-    >>> from amlb_ext.sources.targets import to_tasks
+    >>> from amlb_ext.sources.files import to_tasks
     >>> x = np.random.default_rng(0).random((120, 4))
     >>> frame = pd.DataFrame(x[:, :2], columns=["u", "v"])
     >>> frame = frame.assign(a=x[:, 0] ** 2 + 0.1 * x[:, 2], b=x[:, 1] ** 2 + 0.1 * x[:, 3])

@@ -143,9 +143,8 @@ def one_task(tasks: list[SeriesTask], source: str) -> SeriesTask:
 
 
 def _read_bundled(name: str, given: dict[str, Any]) -> SeriesTable:
-    bundled = BUNDLED_SERIES[name]
-    roles = dataclasses.replace(bundled.roles, **given)
-    return SeriesTable(frame=bundled.read(), roles=roles)
+    read, roles = BUNDLED_SERIES[name]
+    return SeriesTable(frame=read(), roles=dataclasses.replace(roles, **given))
 
 
 def read_forecaster(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from amlb_ext.core.config import RelationsConfig
 from amlb_ext.core.errors import ConfigError, suggest_nearest
@@ -62,17 +62,22 @@ def declared_relations(
     >>> [relation.text for relation in declared_relations(config, rows)]
     ['a <= b', 'exactly one of {c, d} is 1']
     """
-    for name in (*config.frozen, *config.one_way):
-        if name in targets:
+    groups = (*config.one_hot, *config.combinations)
+    for name in chain(config.frozen, config.one_way, *groups):
+        if name not in rows.columns:
             raise ConfigError(
-                f"relations.frozen or one_way names the target {name!r}",
-                "name features only; the oracle checks the target of made rows",
+                f"relations name the column {name!r}, which the table does not have",
+                suggest_nearest(name, rows.columns),
             )
-        _check_column(name, rows)
-    for name in config.one_way:
+    for name in {*config.frozen, *config.one_way}.intersection(targets):
+        raise ConfigError(
+            f"relations.frozen or one_way names the target {name!r}",
+            "name features only; the oracle checks the target of made rows",
+        )
+    for name in chain(config.one_way, *config.one_hot):
         if not holds_numbers(rows[name]):
             raise ConfigError(
-                f"relations.one_way names {name!r}, which holds texts and has no direction",
+                f"relations.one_way or one_hot names {name!r}, which holds texts",
                 f"use frozen: [{name}] for a column that must keep its value",
             )
     relations: list[Relation] = []
@@ -81,12 +86,8 @@ def declared_relations(
         if isinstance(relation, Rule):
             relation = give_room(read_equation(relation, rows), rows)
         relations.append(relation)
-    for group in config.one_hot:
-        relations.append(_one_hot_rule(group, rows))
-    for group in config.combinations:
-        for name in group:
-            _check_column(name, rows)
-        relations.append(known_combinations(rows, tuple(group)))
+    relations += [one_hot_rule(group) for group in config.one_hot]
+    relations += [known_combinations(rows, group) for group in config.combinations]
     for relation in relations:
         if set(relation.columns) <= set(targets):
             raise RuleError(
@@ -99,27 +100,6 @@ def declared_relations(
     return tuple(relations)
 
 
-def _check_column(name: str, rows: pd.DataFrame) -> None:
-    if name not in rows.columns:
-        raise ConfigError(
-            f"relations name the column {name!r}, which the table does not have",
-            suggest_nearest(name, rows.columns),
-        )
-
-
-def _one_hot_rule(group: tuple[str, ...], rows: pd.DataFrame) -> Rule:
-    """Return the rule that exactly one of several columns is 1, and the others are 0."""
-    for name in group:
-        _check_column(name, rows)
-    for name in group:
-        if not holds_numbers(rows[name]):
-            raise ConfigError(
-                f"relations.one_hot names {name!r}, which holds texts",
-                "name columns of zeros and ones",
-            )
-    return one_hot_rule(group)
-
-
 def _refuse_circles(relations: Iterable[Relation]) -> None:
     """Refuse declared dependencies that lead back to where they start."""
     dependencies = [
@@ -127,11 +107,9 @@ def _refuse_circles(relations: Iterable[Relation]) -> None:
     ]
     rests_on: dict[str, set[str]] = {}
     for dependency in dependencies:
-        sources = rests_on.setdefault(dependency.target, set())
-        sources.update(dependency.sources)
+        rests_on.setdefault(dependency.target, set()).update(dependency.sources)
     for dependency in dependencies:
-        reached = reach_columns(dependency.sources, rests_on)
-        if dependency.target in reached:
+        if dependency.target in reach_columns(dependency.sources, rests_on):
             raise RuleError(
                 dependency.text,
                 f"is part of a circle: {dependency.target!r} would determine itself",
@@ -192,12 +170,9 @@ def settle_relations(
         return Relations(), MinedRelations(len(rows))
     mined = mine_relations(rows, seed=seed)
     # where nothing is to be mined, the table still says how its numbers are written
-    kept: tuple[Relation, ...] = ()
-    if config.mine:
-        kept = _without_texts(mined.relations, config.drop)
+    kept = _without_texts(mined.relations if config.mine else (), config.drop)
     mined = replace(mined, relations=kept)
-    declared_texts = [relation.text for relation in declared]
-    added = _without_texts(mined.relations, declared_texts)
+    added = _without_texts(kept, [relation.text for relation in declared])
     # the targets of made rows are not corrected: the oracle checks them as they are
     forms = [form for form in mined.forms if form.column not in targets]
     relations = Relations(
@@ -215,17 +190,12 @@ def _without_texts(
     texts: Iterable[str],
 ) -> tuple[Relation, ...]:
     """Return the relations but for those with these texts, spaces aside."""
-    unwanted = {_remove_spaces(text) for text in texts}
-    kept = []
-    for relation in relations:
-        if _remove_spaces(relation.text) not in unwanted:
-            kept.append(relation)
-    return tuple(kept)
-
-
-def _remove_spaces(text: str) -> str:
-    """Return a rule without spaces, so that two ways of writing it compare equal."""
-    return "".join(text.split())
+    unwanted = {"".join(text.split()) for text in texts}
+    return tuple(
+        relation
+        for relation in relations
+        if "".join(relation.text.split()) not in unwanted
+    )
 
 
 def read_relations(path: Path) -> dict[str, Any]:
@@ -247,10 +217,13 @@ def read_relations(path: Path) -> dict[str, Any]:
     ConfigError
         The file cannot be read, or holds an unknown key or constraint.
     """
-    if path.suffix == ".json":
-        return {"relations": sdv_constraints(_read_json(path))}
     try:
+        if path.suffix == ".json":
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return {"relations": sdv_constraints(content)}
         content = read_yaml(path, ConfigError)
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from None
     except OSError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror}",
@@ -273,36 +246,6 @@ def read_relations(path: Path) -> dict[str, Any]:
                 suggest_nearest(str(key), fields),
             )
     return {"relations": content}
-
-
-def line_of_rule(path: Path, rule: str) -> int | None:
-    """Return the line of a YAML file in which a rule is written; None where it is not found."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        # the tree of nodes, which know their lines; loaded values do not
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (OSError, ValueError, yaml.YAMLError):
-        return None
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, yaml.ScalarNode) and node.value == rule:
-            return int(node.start_mark.line) + 1
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                waiting += [key, value]
-    return None
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}") from None
 
 
 def sdv_constraints(content: Any) -> dict[str, Any]:
@@ -343,19 +286,14 @@ def sdv_constraints(content: Any) -> dict[str, Any]:
             "the JSON file holds no list of constraints",
             'write [{"constraint_class": "Inequality", "constraint_parameters": {...}}]',
         )
-    translated: dict[str, list[Any]] = {
-        "rules": [],
-        "one_hot": [],
-        "combinations": [],
-    }
+    translated: dict[str, list[Any]] = {name: [] for name in _SDV.values()}
     for number, constraint in enumerate(constraints, 1):
         if not isinstance(constraint, Mapping):
             raise ConfigError(f"constraint {number} is no mapping")
         # SDV's releases name both keys in two ways
-        class_name = constraint.get("constraint_class")
-        name = str(class_name or constraint.get("constraint_name"))
-        parameters = constraint.get("constraint_parameters")
-        parameters = parameters or constraint.get("parameters") or {}
+        names = {"constraint_name": None, "parameters": {}, **constraint}
+        name = str(names.get("constraint_class") or names["constraint_name"])
+        parameters = names.get("constraint_parameters") or names["parameters"]
         if name not in _SDV:
             raise ConfigError(
                 f"constraint {number} is of the class {name!r}, which is not supported",

@@ -19,7 +19,7 @@ from math import lcm
 
 import numpy as np
 
-from amlb_ext.relations.equations import Equation
+from amlb_ext.relations.equations import Equation, write_room
 from amlb_ext.relations.grammar import (
     LONGEST_RULE,
     MOST_OPERATIONS,
@@ -275,9 +275,9 @@ def _simplest_basis(
                 formulas.append(formula)
         size = sum(formula.size for formula in formulas)
         roughness = sum(formula.roughness for formula in formulas)
-        if (-len(formulas), roughness, size) < least:
-            least = (-len(formulas), roughness, size)
-            best = formulas
+        cost = (-len(formulas), roughness, size)
+        if cost < least:
+            least, best = cost, formulas
     return best
 
 
@@ -357,31 +357,25 @@ def _verify(table: MiningTable, sample: _Sample, formula: _Formula) -> Rule | No
 def _write(formula: _Formula, names: Sequence[str], target: str) -> str:
     """Return the equality in the language of relations."""
     factors = formula.factors
-    within = ""
-    if formula.room:
-        # as short as it can be written, and not below
-        room = float(f"{formula.room * (1 + 1e-9):.6g}")
-        within = f" within {quote_value(room)}"
+    within = write_room(formula.room)
     if formula.constant and all(factor == -1 for factor in factors):
         summands = " + ".join(quote_name(name) for name in (*names, target))
         return f"{summands} == {quote_value(formula.constant)}{within}"
     divisor = lcm(*(factor.denominator for factor in factors))
     # decimals stay decimals
     divisor = divisor if divisor <= max(DENOMINATORS) else 1
-    terms = []
+    added, taken = "", ""
     for name, factor in zip(names, factors, strict=True):
         size = quote_value(abs(float(factor * divisor)))
-        term = quote_name(name)
-        if size != "1":
-            term = f"{size} * {term}"
-        terms.append((factor < 0, term))
+        term = quote_name(name) if size == "1" else f"{size} * {quote_name(name)}"
+        if factor > 0:
+            added += f" + {term}"
+        else:
+            taken += f" - {term}"
     # what is added comes before what is taken away
-    terms.sort(key=lambda signed: signed[0])
-    is_minus, first = terms[0]
-    written = f"-{first}" if is_minus else first
-    for is_minus, term in terms[1:]:
-        sign = "-" if is_minus else "+"
-        written += f" {sign} {term}"
+    written = added.removeprefix(" + ") + taken
+    if not added:
+        written = "-" + taken.removeprefix(" - ")
     if divisor > 1:
         written = f"({written}) / {divisor}"
     return write_formula(target, written, formula.constant) + within

@@ -8,7 +8,7 @@ what that takes away: ``excess == 2 * red - green - blue within 1.5e-06``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -66,10 +66,9 @@ class Equation(Rule):
     def solvable(self) -> tuple[str, ...]:
         """The columns that can be computed, the target first, then from the last to the first."""
         found = []
-        for name in (self.target, *reversed(self.columns)):
-            exponents = [dict(powers).get(name, 0) for powers in self.terms]
-            used = [exponent for exponent in exponents if exponent]
-            if used in ([1], [-1]) and name not in found:
+        for name in dict.fromkeys((self.target, *reversed(self.columns))):
+            used = [dict(powers)[name] for powers in self.terms if name in dict(powers)]
+            if used in ([1], [-1]):
                 found.append(name)
         return tuple(found)
 
@@ -80,14 +79,13 @@ class Equation(Rule):
         """
         solved = self.solve(column, rows)
         present = read_numbers(rows, column)
-        lacks_others = np.zeros(len(rows), dtype=bool)
+        # a division by zero says nothing
+        stays = ~np.isfinite(solved)
+        if not self.shares_gaps:
+            return np.where(stays | np.isnan(present), present, solved)
         for name in self.columns:
             if name != column:
-                lacks_others |= np.isnan(read_numbers(rows, name))
-        # a division by zero says nothing
-        stays = ~np.isfinite(solved) & ~(lacks_others & self.shares_gaps)
-        if not self.shares_gaps:
-            stays |= np.isnan(present)
+                stays &= ~np.isnan(read_numbers(rows, name))
         return np.where(stays, present, solved)
 
     def solve(self, column: str, rows: pd.DataFrame) -> np.ndarray:
@@ -142,11 +140,12 @@ def read_equation(rule: Rule, rows: pd.DataFrame) -> Rule:
         holds_numbers(rows[name]) for name in rule.columns
     ):
         return rule
-    left, right = tree.left, tree.comparators[0]
-    terms = _subtract(_read_terms(left), _read_terms(right))
+    sides = (tree.comparators[0], tree.left)
+    right, left = map(_read_terms, sides)
+    terms = _subtract(left, right)
     if terms is None:
         return rule
-    names = [side.id for side in (right, left) if isinstance(side, ast.Name)]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
     # of 'b == a' the left side is what is computed, of 'a + b == c' the only name
     target = names[-1] if names else rule.columns[-1]
     others = [name for name in rule.columns if name != target]
@@ -188,13 +187,19 @@ def give_room(equation: Rule, rows: pd.DataFrame) -> Rule:
     if not isinstance(equation, Equation):
         return equation
     broken = equation.breaks(rows).sum()
-    text = equation.text
     # a room that was written is meant
-    if not broken or len(split_at_word(text, "within")) > 1:
+    if not broken or len(split_at_word(equation.text, "within")) > 1:
         return equation
+    # what rounding moves each term by, where a term is a column and its factor
+    moves = {}
+    for powers, factor in equation.terms.items():
+        if len(powers) == 1 and powers[0][1] == 1:
+            name = powers[0][0]
+            moves[name] = abs(factor) * half_unit_of(read_numbers(rows, name))
     best = equation
-    for room in rooms_of(equation, rows):
-        wider = f"{text} within {quote_value(room)}"
+    # the target rounded, and then all columns
+    for room in (moves.get(equation.target, 0.0), sum(moves.values())):
+        wider = equation.text + write_room(room)
         condition = parse_condition(wider, numeric_columns(rows))
         still_broken = condition.breaks(rows).sum()
         if still_broken < broken:
@@ -203,20 +208,17 @@ def give_room(equation: Rule, rows: pd.DataFrame) -> Rule:
     return best
 
 
-def rooms_of(equation: Equation, rows: pd.DataFrame) -> Iterator[float]:
-    """Return by how much an equality may miss: its target rounded, and then all its columns."""
-    halves = {name: half_unit_of(read_numbers(rows, name)) for name in equation.columns}
-    factors = {
-        powers[0][0]: abs(factor)
-        for powers, factor in equation.terms.items()
-        if len(powers) == 1 and powers[0][1] == 1
-    }
-    rounded = [factor * halves[name] for name, factor in factors.items()]
-    own = factors.get(equation.target, 0.0) * halves[equation.target]
-    for room in dict.fromkeys((own, sum(rounded))):
-        if room:
-            # as short as it can be written, and not below
-            yield float(f"{room * (1 + 1e-9):.6g}")
+def write_room(room: float) -> str:
+    """Return by how much an equality may miss, to stand behind it; nothing where that is zero.
+
+    Examples
+    --------
+    >>> write_room(0.05), write_room(0)
+    (' within 0.05', '')
+    """
+    # as short as it can be written, and not below
+    shortest = float(f"{room * (1 + 1e-9):.6g}")
+    return f" within {quote_value(shortest)}" if room else ""
 
 
 # from a tree to terms; None for what is no sum of products

@@ -85,8 +85,7 @@ class Relations:
         corrected = rows.copy()
         for name in self.frozen:
             # an array, so that the parents' index plays no part; it has lost the column's type
-            values = parents[name].to_numpy()
-            column = pd.Series(values, index=rows.index)
+            column = pd.Series(parents[name].to_numpy(), index=rows.index)
             corrected[name] = column.astype(rows[name].dtype)
         for name, form in self.forms.items():
             if name not in self.frozen:
@@ -111,9 +110,8 @@ class Relations:
         if isinstance(relation, Dependency):
             return relation.derive(rows)
         solved = relation.derive(column, rows)
-        form = self.forms.get(column)
-        if form is not None:
-            solved = form.round(solved)
+        if column in self.forms:
+            solved = self.forms[column].round(solved)
         return pd.Series(solved, index=rows.index, name=column)
 
     @cached_property
@@ -203,12 +201,12 @@ class Relations:
             broken[:, position] = relation.breaks(reader)
         if parents is None:
             return broken
-        for position, name in enumerate(self.one_way, start=n_relations):
-            broken[:, position] = _goes_wrong_way(
-                read_numbers(rows, name),
-                read_numbers(parents, name),
-                self.one_way[name],
-            )
+        for position, (name, way) in enumerate(self.one_way.items(), n_relations):
+            before, after = read_numbers(parents, name), read_numbers(rows, name)
+            back = before - after if way == "up" else after - before
+            # a value that appears or goes missing has no direction
+            turns = np.isnan(after) != np.isnan(before)
+            broken[:, position] = (back > tolerance_at(before)) | turns
         return broken
 
     def put_back(
@@ -272,30 +270,13 @@ def _sort_by_sources(chosen: Mapping[str, Dependency | Equation]) -> list[Deriva
     waiting = dict(chosen)
     ordered = []
     while waiting:
-        for column, relation in waiting.items():
-            sources = set(relation.columns) - {column}
-            if sources.isdisjoint(waiting):
-                ordered.append((column, relation))
-                del waiting[column]
-                break
+        column = next(
+            column
+            for column, relation in waiting.items()
+            if waiting.keys() & set(relation.columns) == {column}
+        )
+        ordered.append((column, waiting.pop(column)))
     return ordered
-
-
-def _goes_wrong_way(
-    after: np.ndarray,
-    before: np.ndarray,
-    direction: Direction,
-) -> np.ndarray:
-    """Return which numbers moved against a direction, ``(n,)`` bool."""
-    room = tolerance_at(before)
-    with np.errstate(invalid="ignore"):
-        if direction == "up":
-            is_wrong = after < before - room
-        else:
-            is_wrong = after > before + room
-    # a value that appears or goes missing has no direction
-    appears_or_goes = np.isnan(after) != np.isnan(before)
-    return is_wrong | appears_or_goes
 
 
 def _with_parent_cells(

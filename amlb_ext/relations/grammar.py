@@ -65,25 +65,13 @@ _QUOTED = re.compile(r"""`(?:[^`]|``)*`|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 
 
 class RuleError(ConfigError):
-    """A rule that cannot be used.
+    """A rule that cannot be used."""
 
-    Attributes
-    ----------
-    rule : str
-        The rule as it was written, by which its line in a file is found.
-    """
-
-    def __init__(
-        self,
-        rule: str,
-        problem: str,
-        hint: str = "",
-    ) -> None:
+    def __init__(self, rule: str, problem: str, hint: str = "") -> None:
         shown = rule
         if len(rule) > LONGEST_SHOWN:
             shown = rule[: LONGEST_SHOWN - 3] + "..."
         super().__init__(f"the rule {shown!r} {problem}", hint)
-        self.rule = rule
 
 
 #: Stands for the word ``missing`` in a tree, and is no name of a column.
@@ -115,13 +103,11 @@ def quote_value(value: float | str | None) -> str:
     >>> quote_value(0.0), quote_value(2.5), quote_value("Husband"), quote_value(None)
     ('0', '2.5', '"Husband"', 'missing')
     """
-    if value is None:
-        return "missing"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    number = float(value)
-    if np.isnan(number):
+    if value is None or np.isnan(value):
         return "missing"
+    number = float(value)
     # beyond 1e15 not every integer is a float, and the digits would promise too much
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
@@ -152,12 +138,9 @@ def split_at_word(text: str, word: str) -> list[str]:
     sides = []
     start = 0
     for match in re.finditer(rf"\b{word}\b", covered):
-        side = text[start : match.start()]
-        sides.append(side.strip())
+        sides.append(text[start : match.start()].strip())
         start = match.end()
-    last_side = text[start:]
-    sides.append(last_side.strip())
-    return sides
+    return [*sides, text[start:].strip()]
 
 
 def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
@@ -195,14 +178,8 @@ def parse_condition(text: str, columns: Mapping[str, bool]) -> Condition:
         )
     rule = _Rule(text, columns)
     # without rows nothing is compared, but what is no rule is found
-    rule.evaluate(
-        pd.DataFrame(
-            {
-                name: pd.Series(dtype=float if is_number else object)
-                for name, is_number in columns.items()
-            }
-        )
-    )
+    dtypes = {name: float if columns[name] else object for name in columns}
+    rule.evaluate(pd.DataFrame(columns=list(columns)).astype(dtypes))
     if not rule.mentioned:
         raise RuleError(
             text,
@@ -407,10 +384,10 @@ class _Rule:
                 return None
             return sign * unsigned
         value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str):
+            return value
         # True and False are integers for Python, but no numbers here
-        if isinstance(value, str) or not isinstance(value, (int, float)):
-            return value if isinstance(value, str) else None
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
         try:
             return float(value)
@@ -420,9 +397,9 @@ class _Rule:
     def _number(self, node: ast.expr, rows: pd.DataFrame) -> np.ndarray:
         """Return the numbers of a column or of a calculation, ``(n,)``, or a single literal."""
         column = self._find_column(node)
+        if column is not None and not self.columns[column]:
+            raise self._error(f"calculates with {column!r}, which holds texts")
         if column is not None:
-            if not self.columns[column]:
-                raise self._error(f"calculates with {column!r}, which holds texts")
             return rows[column].to_numpy(dtype=float)
         literal = self._literal(node)
         if isinstance(literal, str):

@@ -55,10 +55,9 @@ def one_hot_rule(columns: Sequence[str], evidence: float = np.inf) -> Rule:
         is_one = np.abs(numbers - 1) <= room
         is_zero = np.abs(numbers) <= room
         is_known = ~np.isnan(numbers)
-        is_other = is_known & ~is_one & ~is_zero
         n_ones = is_one.sum(axis=1)
         are_all_known = is_known.all(axis=1)
-        is_false = is_other.any(axis=1) | (n_ones > 1)
+        is_false = (is_known & ~is_one & ~is_zero).any(axis=1) | (n_ones > 1)
         is_false |= are_all_known & (n_ones == 0)
         return Truth(is_true=are_all_known & ~is_false, is_false=is_false)
 
@@ -86,10 +85,14 @@ def find_mender(rule: Rule) -> Mender | None:
     tree = rule.condition.tree
     if not isinstance(tree, ast.Compare) or len(tree.ops) != 2:
         return None
-    low, high = _read_bound(tree.left), _read_bound(tree.comparators[1])
     is_sum = _count_summands(tree.comparators[0]) == len(rule.columns) > 1
     is_between = all(isinstance(comparator, ast.LtE) for comparator in tree.ops)
-    if low is None or high is None or not is_sum or not is_between:
+    if not is_sum or not is_between:
+        return None
+    try:
+        low = float(ast.literal_eval(tree.left))
+        high = float(ast.literal_eval(tree.comparators[1]))
+    except (ValueError, TypeError):
         return None
     return partial(_scale_into_band, rule.columns, (low, high))
 
@@ -146,17 +149,9 @@ def _scale_into_band(
     # what rounding takes away goes to the largest share
     rows = np.flatnonzero(can_scale)
     largest = np.argmax(scaled[rows], axis=1)
-    lost = wanted[rows] - scaled[rows].sum(axis=1)
-    scaled[rows, largest] += lost
+    scaled[rows, largest] += wanted[rows] - scaled[rows].sum(axis=1)
     round_columns()
     return np.where(can_scale[:, None], scaled, numbers)
-
-
-def _read_bound(node: ast.expr) -> float | None:
-    try:
-        return float(ast.literal_eval(node))
-    except (ValueError, TypeError):
-        return None
 
 
 def _count_summands(node: ast.expr) -> int:
@@ -201,11 +196,11 @@ def mine_one_hot(table: MiningTable) -> Iterator[Rule]:
     """
     names = []
     for name in table.numeric_names:
+        numbers = table.numbers(name)
         # a column that is no indicator shows it at its beginning
-        if np.isin(table.numbers(name)[:100], (0, 1)).all():
-            numbers = table.numbers(name)
-            if np.isin(numbers, (0, 1)).all() and numbers.any():
-                names.append(name)
+        starts_so = np.isin(numbers[:100], (0, 1)).all()
+        if starts_so and np.isin(numbers, (0, 1)).all() and numbers.any():
+            names.append(name)
     if len(names) < LEAST_MEMBERS:
         return
     is_one = np.column_stack([table.numbers(name) for name in names]).astype(np.float32)
@@ -281,12 +276,10 @@ def mine_bands(table: MiningTable, left_out: Collection[str]) -> Iterator[Rule]:
     if len(names) < LEAST_MEMBERS or len(complete) < least_rows:
         return
     covariance = np.cov(complete.to_numpy(dtype=float), rowvar=False)
-    seen: set[frozenset[int]] = set()
     taken: set[int] = set()
-    for members in _balanced_groups(covariance):
-        if members in seen or members & taken:
+    for members in dict.fromkeys(_balanced_groups(covariance)):
+        if members & taken:
             continue
-        seen.add(members)
         rule = _verify_band(table, [names[position] for position in sorted(members)])
         if rule is not None and rule.evidence >= table.least_evidence:
             taken |= members
@@ -305,8 +298,7 @@ def _balanced_groups(covariance: np.ndarray) -> Iterator[frozenset[int]]:
     precision = np.linalg.inv(scaled) / sizes
     slopes = -precision / precision.diagonal()[:, None]
     for column, row in enumerate(slopes):
-        is_balancing = np.abs(row + 1) <= MOST_OFF
-        balancing = np.flatnonzero(is_balancing).tolist()
+        balancing = np.flatnonzero(np.abs(row + 1) <= MOST_OFF).tolist()
         members = _least_spread(covariance, {column, *balancing})
         if not LEAST_MEMBERS <= len(members) <= MOST_OPERATIONS:
             continue
@@ -355,13 +347,9 @@ def _verify_band(table: MiningTable, names: list[str]) -> Rule | None:
         return None
     rule = table.make_rule("shares", text, 0.0)
     # each column is shifted by rows of its own, so that no two stay together
-    order = table.permutation
-    shuffled = {}
+    apart = table.rows[names].copy()
     for shift, name in enumerate(names):
-        own_order = np.roll(order, shift)
-        shuffled[name] = table.numbers(name)[own_order]
+        apart[name] = table.numbers(name)[np.roll(table.permutation, shift)]
     if rule.breaks(table.rows).any():
         return None
-    apart = table.rows[names].assign(**shuffled)
-    evidence = rule.breaks(apart).sum()
-    return replace(rule, evidence=float(evidence))
+    return replace(rule, evidence=float(rule.breaks(apart).sum()))

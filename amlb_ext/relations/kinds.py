@@ -122,14 +122,11 @@ class Dependency:
         indexes = tuple(ValueIndex.learn(rows[name]) for name in (*sources, target))
         keys = _joint_codes(rows, sources, indexes)
         target_index = indexes[-1]
-        codes = target_index.codes(rows[target])
-        pairs = pd.DataFrame({"key": keys, "code": codes})
+        pairs = pd.DataFrame({"key": keys, "code": target_index.codes(rows[target])})
         counts = pairs.value_counts(sort=False).reset_index()
         # the last row of each key is its most frequent value; of equal counts the lowest code
-        counts = counts.sort_values(
-            ["key", "count", "code"],
-            ascending=[True, True, False],
-        )
+        order = {"key": True, "count": True, "code": False}
+        counts = counts.sort_values(list(order), ascending=list(order.values()))
         most_frequent = counts.drop_duplicates("key", keep="last")
         return cls(
             sources=sources,
@@ -156,41 +153,31 @@ class Dependency:
     def breaks(self, rows: pd.DataFrame) -> np.ndarray:
         """Return which rows have another value than the determined one, ``(n,)`` bool."""
         is_known, expected = self._expected_codes(rows)
-        target_index = self.indexes[-1]
-        codes = target_index.codes(rows[self.target])
-        return is_known & (codes != expected)
+        return is_known & (self.indexes[-1].codes(rows[self.target]) != expected)
 
     def derive(self, rows: pd.DataFrame) -> pd.Series:
         """Return the determined column: its own value where the sources determine none."""
         is_known, expected = self._expected_codes(rows)
         column = rows[self.target]
         index = self.indexes[-1]
+        present = column if index.is_numeric else column.astype(object)
         # the last two stand for codes that are no values: missing and unknown
-        if index.is_numeric:
-            values = np.append(index.values, [np.nan, np.nan])
-            present = column
-        else:
-            values = np.append(index.values, [None, None])
-            present = column.astype(object)
+        nothing = np.nan if index.is_numeric else None
+        values = np.append(index.values, [nothing, nothing])
         # a row without a known key looks up the first value, and keeps its own
-        codes = np.where(is_known, expected, 0)
-        determined = values[codes]
+        determined = values[np.where(is_known, expected, 0)]
         filled = np.where(is_known, determined, present)
         derived = pd.Series(filled, index=rows.index, name=self.target)
         return derived.astype(column.dtype)
 
     def _expected_codes(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows have known sources, and the code that these determine."""
-        n_keys = len(self.known_keys)
-        if not n_keys:
-            is_known = np.zeros(len(rows), dtype=bool)
-            return is_known, np.zeros(len(rows), dtype=np.int64)
         keys = _joint_codes(rows, self.sources, self.indexes)
-        position = np.searchsorted(self.known_keys, keys)
-        # a key beyond the largest known one has no position
-        position = position.clip(max=n_keys - 1)
-        is_known = self.known_keys[position] == keys
-        return is_known, self.determined[position]
+        # the index has -1 for a key that it does not hold
+        position = pd.Index(self.known_keys).get_indexer(keys)
+        # one more, because there may be no key at all
+        determined = np.append(self.determined, 0)
+        return position >= 0, determined[position]
 
 
 def known_combinations(rows: pd.DataFrame, columns: tuple[str, ...]) -> Rule:
@@ -299,11 +286,10 @@ def parse_relation(text: str, rows: pd.DataFrame) -> Relation:
     left, right = sides
     if left.startswith("{") and left.endswith("}"):
         left = left[1:-1]
-    sources = [_find_column(name, text, rows) for name in left.split(",")]
-    target = _find_column(right, text, rows)
-    columns = [*sources, target]
+    columns = [_find_column(name, text, rows) for name in (*left.split(","), right)]
     if len(set(columns)) < len(columns):
         raise RuleError(text, "names a column twice", "name each column once")
+    *sources, target = columns
     return Dependency.learn(rows, tuple(sources), target)
 
 

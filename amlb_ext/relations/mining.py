@@ -130,16 +130,16 @@ def _mine_all(table: MiningTable) -> list[Relation]:
     """Return all relations, kind by kind in the order in which they are listed."""
     one_hot = list(mine_one_hot(table))
     groups = [set(rule.columns) for rule in one_hot]
-    dependencies = []
-    for dependency in mine_dependencies(table):
-        # of three columns of which one is 1, two give the third
-        if not any(set(dependency.columns) <= group for group in groups):
-            dependencies.append(dependency)
+    # of three columns of which one is 1, two give the third
+    dependencies = [
+        dependency
+        for dependency in mine_dependencies(table)
+        if not any(group.issuperset(dependency.columns) for group in groups)
+    ]
     # what a dependency or a group settles is not repeated value by value
     settled = {pair for rule in one_hot for pair in permutations(rule.columns, 2)}
     for dependency in dependencies:
-        for source in dependency.sources:
-            settled.add((source, dependency.target))
+        settled |= {(source, dependency.target) for source in dependency.sources}
     value_rules = mine_value_rules(table, settled)
     sums = list(mine_sums(table))
     lines = list(mine_linear(table))
@@ -149,9 +149,7 @@ def _mine_all(table: MiningTable) -> list[Relation]:
     equalities = list(mine_equalities(table, [*sums, *lines], given))
     known = {frozenset(rule.columns) for rule in [*sums, *equalities]}
     products = mine_products(table, known, given)
-    for rule in equalities:
-        if isinstance(rule, Equation):
-            given.add(rule.target)
+    given |= {rule.target for rule in equalities if isinstance(rule, Equation)}
     bands = list(mine_bands(table, given))
     return [
         *one_hot,

@@ -36,65 +36,52 @@ def mine_orders(table: MiningTable) -> Iterator[Rule]:
     if len(names) < 2:
         return
     screened = table.screened_rows(names).to_numpy(dtype=float)
-    numbers = table.rows[names]
-    smallest = numbers.min().to_numpy()
-    largest = numbers.max().to_numpy()
+    smallest = table.rows[names].min().to_numpy()
+    largest = table.rows[names].max().to_numpy()
     for i, lower in enumerate(names):
-        column = screened[:, [i]]
         # a missing number is not above another one
         with np.errstate(invalid="ignore"):
-            is_above = column > screened
-        holds_on_sample = ~is_above.any(axis=0)
+            holds_on_sample = ~(screened[:, [i]] > screened).any(axis=0)
         # where the ranges do not overlap the order cannot fail, so that it holds says nothing
         could_fail = largest[i] > smallest
-        candidates = holds_on_sample & could_fail
-        candidates[i] = False
-        for j in np.flatnonzero(candidates):
-            upper = names[j]
-            rule = _verify_order(table, lower, upper)
-            if rule is not None:
-                yield rule
-
-
-def _verify_order(table: MiningTable, lower: str, upper: str) -> Rule | None:
-    """Return the order where it holds in every row and could have failed."""
-    a, b = table.complete_numbers(lower, upper)
-    if len(a) < LEAST_ROWS or (a > b).any():
-        return None
-    # equal columns are found as a sum with one summand
-    if np.array_equal(a, b):
-        return None
-    # how many of n rows have a > b when both are drawn independently
-    n_below = np.searchsorted(np.sort(b), a, side="left")
-    evidence = float(n_below.sum() / len(b))
-    if evidence < table.least_evidence:
-        return None
-    is_strict = (a < b).all()
-    symbol = "<" if is_strict else "<="
-    left = quote_name(lower)
-    right = quote_name(upper)
-    return table.make_rule("order", f"{left} {symbol} {right}", evidence)
+        for j in np.flatnonzero(holds_on_sample & could_fail):
+            a, b = table.complete_numbers(lower, names[j])
+            # equal columns are found as a sum with one summand
+            if len(a) < LEAST_ROWS or (a > b).any() or np.array_equal(a, b):
+                continue
+            # how many of n rows have a > b when both are drawn independently
+            n_below = np.searchsorted(np.sort(b), a, side="left")
+            evidence = n_below.sum() / len(b)
+            if evidence >= table.least_evidence:
+                symbol = "<" if (a < b).all() else "<="
+                text = f"{quote_name(lower)} {symbol} {quote_name(names[j])}"
+                yield table.make_rule("order", text, evidence)
 
 
 # a + b == c and a == b
-
-#: The summands, one or two, and their total.
-SumCandidate = tuple[tuple[str, ...], str]
 
 
 def mine_sums(table: MiningTable) -> Iterator[Rule]:
     """Find numbers that are the sum of two others, or equal to another one."""
     screened = table.complete_sample(table.varied_names())
-    n_rows, n_columns = screened.shape
-    if n_columns < 2 or not n_rows:
-        return
-    for summands, total in _sum_candidates(screened):
-        rule = _verify_sum(table, summands, total)
-        if rule is not None:
-            yield rule
+    for names, total in _sum_candidates(screened):
+        *columns, values = table.complete_numbers(*names, total)
+        if len(values) < LEAST_ROWS:
+            continue
+        summands = np.column_stack(columns)
+        if ((summands != 0).mean(axis=0) <= SUMMAND_SHARE).any():
+            continue
+        sums = summands.sum(axis=1)
+        room = tolerance_at(np.maximum(np.abs(sums), np.abs(values)))
+        evidence = _count_changed(values)
+        if (np.abs(sums - values) <= room).all() and evidence >= table.least_evidence:
+            left = " + ".join(quote_name(name) for name in names)
+            yield table.make_rule("sum", f"{left} == {quote_name(total)}", evidence)
 
 
-def _sum_candidates(screened: pd.DataFrame) -> Iterator[SumCandidate]:
+def _sum_candidates(
+    screened: pd.DataFrame,
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """Find summands, and the total that has their sum in every screened row.
 
     Rows get random weights: two columns, or a sum and a column, have the same weighted total
@@ -104,8 +91,9 @@ def _sum_candidates(screened: pd.DataFrame) -> Iterator[SumCandidate]:
     names = list(screened.columns)
     numbers = screened.to_numpy(dtype=float)
     n_rows, n_columns = numbers.shape
-    rng = np.random.default_rng(n_rows)
-    weights = rng.normal(size=n_rows)
+    if not n_rows:
+        return
+    weights = np.random.default_rng(n_rows).normal(size=n_rows)
     totals = weights @ numbers
     # rounding errors of a total grow with the size of what it adds up
     scale = np.abs(weights) @ np.abs(numbers)
@@ -124,33 +112,9 @@ def _sum_candidates(screened: pd.DataFrame) -> Iterator[SumCandidate]:
         stops = np.searchsorted(sorted_totals, sums + room, side="right")
         for position in np.flatnonzero(stops > starts):
             j = later[position]
-            summands = (name, names[j])
-            fitting = slice(starts[position], stops[position])
-            for k in by_total[fitting]:
+            for k in by_total[starts[position] : stops[position]]:
                 if k not in (i, j):
-                    yield summands, names[k]
-
-
-def _verify_sum(table: MiningTable, names: tuple[str, ...], total: str) -> Rule | None:
-    """Return the sum where it holds in every row and could have failed."""
-    *columns, values = table.complete_numbers(*names, total)
-    summands = np.column_stack(columns)
-    if len(values) < LEAST_ROWS:
-        return None
-    share_at_work = (summands != 0).mean(axis=0)
-    if (share_at_work <= SUMMAND_SHARE).any():
-        return None
-    sums = summands.sum(axis=1)
-    larger = np.maximum(np.abs(sums), np.abs(values))
-    difference = np.abs(sums - values)
-    if (difference > tolerance_at(larger)).any():
-        return None
-    evidence = _count_changed(values)
-    if evidence < table.least_evidence:
-        return None
-    left = " + ".join(quote_name(name) for name in names)
-    right = quote_name(total)
-    return table.make_rule("sum", f"{left} == {right}", evidence)
+                    yield (name, names[j]), names[k]
 
 
 def _count_changed(values: np.ndarray) -> float:
@@ -184,7 +148,7 @@ def mine_exclusions(table: MiningTable) -> Iterator[Rule]:
             pile = values[counts.argmax()]
             tests.append(write_equality(name, float(pile)))
             marks.append((numbers != pile) & is_known)
-    if len(tests) < 2:
+    if not tests:
         return
     # as numbers, because the product of boolean matrices counts nothing
     is_off = np.column_stack(marks).astype(np.float32)
@@ -233,11 +197,10 @@ def mine_linear(table: MiningTable) -> Iterator[Rule]:
     names = list(screened.columns)
     if len(names) < 2:
         return
-    numbers = screened.to_numpy(dtype=float)
     rooms = table.half_units(names)
     # columns that lines tie together, directly or through others, have one number
     tied = np.arange(len(names))
-    for i, j in _correlated_pairs(numbers, rooms):
+    for i, j in _correlated_pairs(screened.to_numpy(dtype=float), rooms):
         if tied[i] == tied[j]:
             continue
         source, target = i, j
@@ -273,8 +236,7 @@ def _correlated_pairs(numbers: np.ndarray, rooms: np.ndarray) -> list[tuple[int,
         may_be_line = unexplained <= np.maximum.outer(most, most)
     may_be_line &= unexplained <= 1 - LEAST_CORRELATION**2
     # each pair once
-    pairs = np.argwhere(np.triu(may_be_line, k=1))
-    return [(int(i), int(j)) for i, j in pairs]
+    return [(int(i), int(j)) for i, j in np.argwhere(np.triu(may_be_line, k=1))]
 
 
 def _verify_line(
@@ -288,16 +250,19 @@ def _verify_line(
     if len(y) < LEAST_ROWS or (np.abs(x - y) <= tolerance_at(y)).all():
         return None
     line = _fit_line(x, y, room)
-    if line is None:
-        return None
     evidence = _count_changed(y)
-    if evidence < table.least_evidence:
+    if line is None or evidence < table.least_evidence:
         return None
-    rule = table.make_rule("linear", _write_line(line, source, target), evidence)
+    slope, intercept, room = line
+    number = quote_name(source)
+    if slope != 1:
+        number = f"{quote_value(slope)} * {number}"
+    text = write_formula(target, number, intercept)
+    if room:
+        text += f" within {quote_value(room)}"
+    rule = table.make_rule("linear", text, evidence)
     # the rule as it is written, with its rounded slope, is what made rows must keep
-    if rule.breaks(table.rows).any():
-        return None
-    return rule
+    return None if rule.breaks(table.rows).any() else rule
 
 
 def _fit_line(x: np.ndarray, y: np.ndarray, rounding: float) -> Line | None:
@@ -335,20 +300,8 @@ def fit_constant(rest: np.ndarray, room: np.ndarray) -> float | None:
     return None
 
 
-def _write_line(line: Line, source: str, target: str) -> str:
-    """Return the rule in the language of relations."""
-    slope, intercept, room = line
-    number = quote_name(source)
-    if slope != 1:
-        number = f"{quote_value(slope)} * {number}"
-    text = write_formula(target, number, intercept)
-    return f"{text} within {quote_value(room)}" if room else text
-
-
 def write_formula(target: str, written: str, constant: float) -> str:
     """Return the rule that a column is what is written, and a constant more."""
     text = f"{quote_name(target)} == {written}"
-    if constant:
-        sign = "+" if constant > 0 else "-"
-        text += f" {sign} {quote_value(abs(constant))}"
-    return text
+    sign = "+" if constant > 0 else "-"
+    return f"{text} {sign} {quote_value(abs(constant))}" if constant else text

@@ -31,8 +31,6 @@ DEVIATIONS = 6.0
 MOST_ROUNDING = 0.05
 
 Kind = Literal["product", "quotient"]
-#: Positions of the first column, the second one, and the result.
-Candidate = tuple[int, int, int]
 
 
 def mine_products(
@@ -81,10 +79,9 @@ def mine_products(
             if columns in known:
                 continue
             found = _verify(table, named, kind=kind, half=float(halves[k]))
-            if found is None:
-                continue
-            if columns not in closest or found[1] < closest[columns][1]:
-                closest[columns] = found
+            if found is not None:
+                best = closest.get(columns, found)
+                closest[columns] = min(best, found, key=lambda pair: pair[1])
     return [rule for rule, _ in closest.values()]
 
 
@@ -93,7 +90,7 @@ def _candidates(
     halves: np.ndarray,
     is_spread: np.ndarray,
     kind: Kind,
-) -> Iterator[Candidate]:
+) -> Iterator[tuple[int, int, int]]:
     """Return two columns and one that has their product, or quotient, on the screened rows."""
     n_rows, n_columns = numbers.shape
     # none has a mean of zero, so that a product far from a column never meets it
@@ -101,10 +98,8 @@ def _candidates(
     # where the second column is 0 there is no quotient, which weighs nothing
     is_product = kind == "product"
     is_defined = (numbers != 0) | is_product
-    factors = numbers
-    if not is_product:
-        with np.errstate(divide="ignore"):
-            factors = 1 / numbers
+    with np.errstate(divide="ignore"):
+        factors = numbers if is_product else 1 / numbers
     others = np.where(is_defined, factors, 0.0)
     length = np.sqrt(np.square(weights).sum(axis=1))
     most_rounding = MOST_ROUNDING * numbers.std(axis=0)
@@ -123,8 +118,7 @@ def _candidates(
         for row in range(totals.shape[1]):
             j = start + row
             # of a product each pair once
-            n_firsts = j + 1 if is_product else n_columns
-            firsts = np.arange(n_firsts)
+            firsts = np.arange(j + 1 if is_product else n_columns)
             firsts = firsts[is_spread[firsts] | is_spread[j]]
             tolerance = tolerances[:, row]
             largest = tolerance[0, firsts].max(initial=0.0)
@@ -137,8 +131,7 @@ def _candidates(
             # of a product both factors may be one column
             are_apart = (i != k) & (k != j)
             may_be = is_spread[k] & are_apart & ((i != j) | is_product)
-            i = i[may_be]
-            k = k[may_be]
+            i, k = i[may_be], k[may_be]
             # two decimals times a whole number are two decimals, and need no room
             is_exact = is_product & (2 * halves[i] * halves[j] >= halves[k])
             rounding = np.where(is_exact, 0.0, rooms[:, k])

@@ -54,12 +54,9 @@ class _CodedTable:
     def joint_codes(self, first: int, second: int) -> np.ndarray:
         """Return one code for each combination of two columns' values, ``(n,)``."""
         # 32 bits are enough: pairs are made of columns with few values
-        first_codes = self.codes[:, first]
-        second_codes = self.codes[:, second]
-        joint = first_codes * self.n_values[second] + second_codes
+        joint = self.codes[:, first] * self.n_values[second] + self.codes[:, second]
         # without gaps, as the codes of a single column
-        codes, _ = pd.factorize(joint)
-        return codes
+        return pd.factorize(joint)[0]
 
     def determined_by(
         self,
@@ -78,25 +75,17 @@ class _CodedTable:
         screened = self.codes[sample]
         first = _first_with_same_key(key[sample])
         is_constant = (screened[first] == screened).all(axis=0)
-        surviving = np.flatnonzero(is_constant & candidates)
-        if not len(surviving):
+        surviving = np.flatnonzero(is_constant & candidates).tolist()
+        if not surviving:
             return []
         first = _first_with_same_key(key)
-        determined = []
-        for j in surviving.tolist():
-            column = self.codes[:, j]
-            if (column[first] == column).all():
-                determined.append(j)
-        return determined
+        codes = self.codes
+        return [j for j in surviving if np.array_equal(codes[first, j], codes[:, j])]
 
 
 def _first_with_same_key(key: np.ndarray) -> np.ndarray:
     """Return for each row the position of the first row that has the same key."""
-    _, first, inverse = np.unique(
-        key,
-        return_index=True,
-        return_inverse=True,
-    )
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     return first[inverse]
 
 
@@ -120,13 +109,11 @@ def mine_dependencies(table: MiningTable) -> list[Dependency]:
             if evidence < table.least_evidence:
                 continue
             kept.append(j)
-            dependency = Dependency.learn(
-                table.rows,
-                sources=tuple(coded.names[i] for i in sources),
-                target=coded.names[j],
-                evidence=evidence,
+            named = tuple(coded.names[i] for i in sources)
+            target = coded.names[j]
+            dependencies.append(
+                Dependency.learn(table.rows, named, target, evidence=evidence)
             )
-            dependencies.append(dependency)
         return kept
 
     # whether the column of a row determines, on its own, that of a column: (d, d) bool
@@ -155,10 +142,8 @@ def _columns_for_pairs(coded: _CodedTable) -> list[int]:
     """Return the columns that pairs are made of, in the table's order."""
     columns = np.flatnonzero(coded.takes_few(PAIR_VALUES))
     # those with the most values say most, where there are too many columns to try all pairs
-    n_values = coded.n_values[columns]
-    by_values = np.argsort(-n_values, kind="stable")
-    chosen = columns[by_values[:PAIR_COLUMNS]]
-    return sorted(chosen.tolist())
+    by_values = np.argsort(-coded.n_values[columns], kind="stable")
+    return sorted(columns[by_values[:PAIR_COLUMNS]].tolist())
 
 
 def _broken_when_permuted(key: np.ndarray, permuted: np.ndarray) -> float:
@@ -170,9 +155,8 @@ def _broken_when_permuted(key: np.ndarray, permuted: np.ndarray) -> float:
     n_codes = int(permuted.max()) + 1
     pair_codes = key.astype(np.int64) * n_codes + permuted
     pairs, counts = np.unique(pair_codes, return_counts=True)
-    keys = pairs // n_codes
     # pairs are sorted, so the counts of one key stand side by side, from here to the next start
-    _, starts = np.unique(keys, return_index=True)
+    _, starts = np.unique(pairs // n_codes, return_index=True)
     # of each key, the rows with its most frequent value may stay
     n_kept = np.maximum.reduceat(counts, starts).sum()
     return float(len(key) - n_kept)
@@ -190,10 +174,7 @@ LEAST_COUNT = 5
 #: Cells of the block of zeros and ones that counts which values meet.
 CELLS_PER_BLOCK = 1_000_000
 
-ColumnPairs = Collection[tuple[str, str]]
 Value = float | str | None
-#: Positions of frequent values, by value.
-ValuePositions = dict[Value, int]
 
 
 @dataclass(frozen=True)
@@ -210,7 +191,9 @@ class _FrequentValue:
         return write_equality(self.column, self.value)
 
 
-def mine_value_rules(table: MiningTable, settled: ColumnPairs) -> list[Rule]:
+def mine_value_rules(
+    table: MiningTable, settled: Collection[tuple[str, str]]
+) -> list[Rule]:
     """Find implications between frequent values, and values that never meet.
 
     Parameters
@@ -285,19 +268,10 @@ def _frequent_values(table: MiningTable) -> list[_FrequentValue]:
         # the most frequent ones come first
         frequent = counts[counts >= least].head(VALUES_PER_COLUMN)
         for value, count in frequent.items():
-            frequent_value = _FrequentValue(
-                column=str(name),
-                value=_none_if_missing(value),
-                count=int(count),
-            )
-            values.append(frequent_value)
-    if len(values) <= VALUES_IN_ALL:
-        return values
+            values.append(_FrequentValue(name, _none_if_missing(value), int(count)))
     # from the most frequent one; stable: of equally frequent values, the first ones stay
-    negative_counts = [-value.count for value in values]
-    by_count = np.argsort(negative_counts, kind="stable")
-    chosen = sorted(by_count[:VALUES_IN_ALL])
-    return [values[i] for i in chosen]
+    by_count = np.argsort([-value.count for value in values], kind="stable")
+    return [values[i] for i in sorted(by_count[:VALUES_IN_ALL])]
 
 
 def _none_if_missing(value: Value) -> Value:
@@ -309,13 +283,16 @@ def _count_together(table: MiningTable, values: list[_FrequentValue]) -> np.ndar
     """Return how many rows have both of two values, ``(m, m)``."""
     n_values = len(values)
     n_together = np.zeros((n_values, n_values), dtype=np.float32)
-    by_column: dict[str, ValuePositions] = {}
+    by_column: dict[str, dict[Value, int]] = {}
     for position, frequent in enumerate(values):
         by_column.setdefault(frequent.column, {})[frequent.value] = position
-    positions = [
-        _positions_in_column(table.rows[name], position_of)
-        for name, position_of in by_column.items()
-    ]
+    # of each column: the position of each row's value, -1 where it is not frequent
+    positions = []
+    for name, position_of in by_column.items():
+        codes, distinct = pd.factorize(table.rows[name], use_na_sentinel=False)
+        found = [position_of.get(_none_if_missing(value), -1) for value in distinct]
+        # 16 bits hold every position, since VALUES_IN_ALL is far below 32,767
+        positions.append(np.array(found, dtype=np.int16)[codes])
     # in blocks of rows, so that the table of zeros and ones never stands as a whole
     block_size = CELLS_PER_BLOCK // max(1, n_values)
     for start in range(0, table.n_rows, block_size):
@@ -327,19 +304,3 @@ def _count_together(table: MiningTable, values: list[_FrequentValue]) -> np.ndar
             has_value[rows, in_block[rows]] = 1
         n_together += has_value.T @ has_value
     return n_together
-
-
-def _positions_in_column(
-    column: pd.Series,
-    position_of: ValuePositions,
-) -> np.ndarray:
-    """Return the position of each row's value among the frequent ones, -1 for another value."""
-    codes, distinct = pd.factorize(column, use_na_sentinel=False)
-    positions = []
-    for value in distinct:
-        key = _none_if_missing(value)
-        position = position_of.get(key, -1)
-        positions.append(position)
-    # 16 bits hold every position, since VALUES_IN_ALL is far below 32,767
-    position_of_value = np.array(positions, dtype=np.int16)
-    return position_of_value[codes]

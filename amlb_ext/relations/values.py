@@ -75,12 +75,10 @@ class ValueIndex:
     @classmethod
     def learn(cls, column: pd.Series) -> ValueIndex:
         """Learn the values of a column."""
-        known_values = column.dropna()
+        known = column.dropna()
         if holds_numbers(column):
-            numbers = np.unique(known_values.to_numpy(dtype=float))
-            return cls(numbers, is_numeric=True)
-        texts = np.asarray(known_values.unique(), dtype=object)
-        return cls(texts, is_numeric=False)
+            return cls(np.unique(known.to_numpy(dtype=float)), is_numeric=True)
+        return cls(np.asarray(known.unique(), dtype=object), is_numeric=False)
 
     @property
     def missing(self) -> int:
@@ -101,13 +99,10 @@ class ValueIndex:
         """Return the code of each value, ``(n,)`` int64."""
         if self.is_numeric:
             return self.number_codes(column.to_numpy(dtype=float))
-        texts = column.astype(object)
-        index = pd.Index(self.values)
-        positions = index.get_indexer(texts)
+        positions = pd.Index(self.values).get_indexer(column.astype(object))
         # the index has -1 for a text that it does not hold
         codes = np.where(positions < 0, self.unknown, positions)
-        is_missing = column.isna().to_numpy()
-        return np.where(is_missing, self.missing, codes)
+        return np.where(column.isna(), self.missing, codes)
 
     def number_codes(self, numbers: np.ndarray) -> np.ndarray:
         """Return the code of each number, ``(n,)`` int64."""
@@ -115,21 +110,17 @@ class ValueIndex:
         if not len(self.values):
             return np.where(is_missing, self.missing, self.unknown)
         nearest = self.nearest(numbers)
-        distance = np.abs(self.values[nearest] - numbers)
         # a number that went through the scaling of its column and back is the same number
-        room = tolerance_at(numbers)
-        codes = np.where(distance <= room, nearest, self.unknown)
+        is_known = np.abs(self.values[nearest] - numbers) <= tolerance_at(numbers)
+        codes = np.where(is_known, nearest, self.unknown)
         return np.where(is_missing, self.missing, codes)
 
     def nearest(self, numbers: np.ndarray) -> np.ndarray:
         """Return the position of the value nearest to each number; the lower one of two."""
-        if len(self.values) == 1:
-            return np.zeros(len(numbers), dtype=np.int64)
         last = len(self.values) - 1
-        right = np.searchsorted(self.values, numbers)
-        # both neighbours exist also for numbers outside the range
-        right = np.clip(right, 1, last)
-        left = right - 1
+        # both neighbours are values also for numbers outside the range
+        right = np.searchsorted(self.values, numbers).clip(min(1, last), last)
+        left = np.maximum(right - 1, 0)
         to_left = numbers - self.values[left]
         to_right = self.values[right] - numbers
         return np.where(to_left <= to_right, left, right)
@@ -177,7 +168,9 @@ class Rounding:
             return np.asarray(numbers, dtype=np.float32).astype(float)
         rounded = np.asarray(numbers, dtype=float)
         if self.digits is not None:
-            rounded = _round_digits(rounded, self.digits)
+            # as text, because no power of ten below one is exact
+            texts = [f"{number:.{self.digits - 1}e}" for number in rounded.tolist()]
+            rounded = np.array(texts, dtype=float)
         if self.decimals is not None:
             rounded = np.round(rounded, self.decimals)
         return rounded
@@ -228,23 +221,20 @@ def learn_rounding(values: np.ndarray) -> Rounding | None:
     True
     """
     # a number such as 0.1 is itself no decimal fraction, hence the tolerance
-    few = range(FEW_DECIMALS + 1)
-    decimals = _count_decimals(values, tolerance_at(values), few)
+    few = FEW_DECIMALS + 1
+    decimals = _count_decimals(values, tolerance_at(values), range(few))
     if decimals is not None:
         return Rounding(decimals)
     room = 4 * EPSILON * np.abs(values)
     digits = _count_digits(values)
     if digits is not None:
-        every = range(FEW_DECIMALS + 1, MOST_DECIMALS)
-        decimals = _count_decimals(values, room, every)
+        decimals = _count_decimals(values, room, range(few, MOST_DECIMALS))
         return Rounding(decimals, digits)
     if np.array_equal(Rounding().round(values), values):
         return Rounding()
     # beyond these the unit of a decimal is hardly larger than what a double loses
-    largest = np.abs(values).max()
-    last = -np.log10(1000 * EPSILON * largest)
-    many = range(FEW_DECIMALS + 1, int(last) + 1)
-    decimals = _count_decimals(values, room, many)
+    last = int(-np.log10(1000 * EPSILON * np.abs(values).max()))
+    decimals = _count_decimals(values, room, range(few, last + 1))
     return None if decimals is None else Rounding(decimals)
 
 
@@ -292,12 +282,6 @@ def _count_digits(values: np.ndarray) -> int | None:
             written = mantissa.lstrip("-").rstrip("0").replace(".", "")
             digits = max(digits, len(written))
     return digits
-
-
-def _round_digits(numbers: np.ndarray, digits: int) -> np.ndarray:
-    # as text, because no power of ten below one is exact
-    texts = [f"{number:.{digits - 1}e}" for number in numbers.tolist()]
-    return np.array(texts, dtype=float)
 
 
 # How the real numbers of a column are written.
@@ -348,8 +332,7 @@ class WrittenForm:
             index = ValueIndex(self.values, is_numeric=True)
             snapped = self.values[index.nearest(corrected)]
             # a missing number has no nearest value, and stays missing
-            is_missing = np.isnan(numbers)
-            return np.where(is_missing, np.nan, snapped)
+            return np.where(np.isnan(numbers), np.nan, snapped)
         # rounding may leave the range where a bound has more digits than are counted
         return np.clip(self.round(corrected), self.low, self.high)
 
@@ -361,8 +344,7 @@ class WrittenForm:
         """Return which numbers have too many digits or are not on the list; bounds aside."""
         if self.values is not None and self.is_complete:
             index = ValueIndex(self.values, is_numeric=True)
-            codes = index.number_codes(numbers)
-            return codes == index.unknown
+            return index.number_codes(numbers) == index.unknown
         if self.rounding is None:
             return np.zeros(len(numbers), dtype=bool)
         return self.rounding.breaks(numbers)
@@ -373,10 +355,9 @@ class WrittenForm:
         A list of values that does not hold is given up; the rounding is learnt anew.
         """
         known = real[~np.isnan(real)]
-        holds = not self.breaks(known).any()
-        if holds:
-            return self
-        return replace(self, rounding=learn_rounding(known), values=None)
+        if self.breaks(known).any():
+            return replace(self, rounding=learn_rounding(known), values=None)
+        return self
 
 
 def learn_forms(rows: pd.DataFrame) -> list[WrittenForm]:
@@ -387,24 +368,19 @@ def learn_forms(rows: pd.DataFrame) -> list[WrittenForm]:
     rows : DataFrame
         In canonical form.
     """
-    forms = []
-    for name in rows:
-        if not holds_numbers(rows[name]):
-            continue
-        column = rows[name].dropna()
-        if len(column):
-            form = _learn_form(str(name), column.to_numpy(dtype=float))
-            forms.append(form)
-    return forms
+    known = {name: rows[name].dropna() for name in rows if holds_numbers(rows[name])}
+    return [
+        _learn_form(str(name), column.to_numpy(dtype=float))
+        for name, column in known.items()
+        if len(column)
+    ]
 
 
 def _learn_form(column: str, numbers: np.ndarray) -> WrittenForm:
     values, counts = np.unique(numbers, return_counts=True)
-    n_seen_once = (counts == 1).sum()
-    chance_of_new = n_seen_once / len(numbers)
-    most_values = len(numbers) / ROWS_PER_VALUE
+    chance_of_new = (counts == 1).sum() / len(numbers)
     # a column with a single value leaves nothing to choose
-    has_choice = 2 <= len(values) <= most_values
+    has_choice = 2 <= len(values) <= len(numbers) / ROWS_PER_VALUE
     takes_few = has_choice and chance_of_new <= FEW_VALUES_CHANCE
     return WrittenForm(
         column=column,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import yaml
 
 from amlb_ext.relations.grammar import split_at_word
-from amlb_ext.relations.kinds import Dependency, Relation, reach_columns
+from amlb_ext.relations.kinds import Dependency, reach_columns
 from amlb_ext.relations.mining import LOOKED_FOR, MinedRelations
 
 #: Quoted texts and names in backticks; what stands inside is never reworded.
@@ -160,17 +162,14 @@ def relations_as_yaml(
         "  frozen: []  # columns that keep the value of the real row",
         "  one_way: {}  # columns that may only grow (up) or shrink (down)",
     ]
+    # quoted where YAML wants it, and so wide that no rule is wrapped
+    write: Any = partial(yaml.safe_dump, width=10_000, allow_unicode=True)
     groups = [relation for relation in mined.relations if relation.kind == "one_hot"]
     if groups:
         lines.append("  one_hot:  # exactly one of them is 1")
     for group in groups:
-        item = yaml.safe_dump(
-            list(group.columns),
-            width=10_000,
-            allow_unicode=True,
-            default_flow_style=True,
-        )
-        lines.append(f"    - {item.strip()}  # E = {group.evidence:,.0f}")
+        item = write(list(group.columns), default_flow_style=True).strip()
+        lines.append(f"    - {item}  # E = {group.evidence:,.0f}")
     rules = [relation for relation in mined.relations if relation.kind != "one_hot"]
     lines.append("  rules:" if rules else "  rules: []")
     last_heading = ""
@@ -181,35 +180,23 @@ def relations_as_yaml(
         if heading != last_heading:
             lines.append(f"    # {heading}")
         last_heading = heading
-        # quoted where YAML wants it, and so wide that no rule is wrapped
-        item = yaml.safe_dump([relation.text], width=10_000, allow_unicode=True).strip()
+        item = write([relation.text]).strip()
         remark = f"E = {relation.evidence:,.0f}"
-        if _is_reverse(relation, follows):
+        is_reverse = False
+        if isinstance(relation, Dependency):
+            # of two columns that determine each other one direction says it all
+            reached = reach_columns([relation.target], follows)
+            is_reverse = not reached.isdisjoint(relation.sources)
+            for source in relation.sources:
+                follows.setdefault(source, []).append(relation.target)
+        if is_reverse:
             # a comment, because declared dependencies must not run in a circle
             item = f"# {item}"
             remark += "; the reverse of a rule above"
         elif set(relation.columns) & set(targets):
             remark += "; names the target"
-        if isinstance(relation, Dependency):
-            for source in relation.sources:
-                follows.setdefault(source, []).append(relation.target)
         lines.append(f"    {item}  # {remark}")
     for kind, count in mined.left_out.items():
         heading = _HEADINGS[kind]
         lines.append(f"    # and {count:,} more under '{heading}', with less evidence")
     return "\n".join(lines) + "\n"
-
-
-def _is_reverse(
-    relation: Relation,
-    follows: Mapping[str, Sequence[str]],
-) -> bool:
-    """Whether a dependency leads back to where one that is listed starts.
-
-    Declared dependencies must not run in a circle; of two columns that determine each other one
-    direction says it all.
-    """
-    if not isinstance(relation, Dependency):
-        return False
-    reached = reach_columns([relation.target], follows)
-    return not reached.isdisjoint(relation.sources)

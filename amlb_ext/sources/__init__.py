@@ -4,7 +4,7 @@
 ``base``          the contract: :class:`TaskRef`, :class:`Source`
 ``bundled``       tasks that need no file and no network: ``bundled``, ``bundled/NAME``, and
                   tasks that a forest on raw columns fails at: ``weird``, ``weird/NAME``
-``files``         a table on disk
+``files``         a table on disk, with one target or several
 ``amlb_yaml``     an AMLB benchmark definition: a ``.yaml`` file or its name
 ``openml``        a task or suite of OpenML: ``openml/t/ID``, ``openml/s/ID``, and a task of
                   TabArena by name: ``tabarena``, ``tabarena/NAME``
@@ -18,7 +18,6 @@ They stand on
 ``bundles``           which tasks are bundled, with their targets and credits
 ``table``             a table as it was read, and how tables are joined
 ``column_roles``      columns that are read as the user says
-``targets``           a table with several targets
 ``features``          rows of another table in the form of a task
 ``reading``           how a table was read, for people
 ``read_table``        file to table, with ``arff`` and ``typed_files``
@@ -37,7 +36,7 @@ conformance test then holds it to the contract. Nothing but names is imported he
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -124,7 +123,7 @@ or not; a path ending in .yaml or .yml, or the name of an AMLB benchmark definit
     """
     # pandas, which reading names does without
     from amlb_ext.core.config import SourceConfig
-    from amlb_ext.sources.targets import check_targets
+    from amlb_ext.sources.files import check_targets
 
     options = options or SourceConfig()
     sources = [_find_source(spec, options) for spec in specs]
@@ -135,29 +134,25 @@ or not; a path ending in .yaml or .yml, or the name of an AMLB benchmark definit
                 f"--targets names columns of a table, but {spec!r} is not a table",
                 f"give {FORMS['files']}, before the flag",
             )
-    # lazily: a suite of OpenML asks the server when its turn comes
-    refs_of_specs = (
-        source.refs(spec, options) for source, spec in zip(sources, specs, strict=True)
-    )
-    refs = chain.from_iterable(refs_of_specs)
-    return limit_tasks(refs)
+    return _refs_of_all(specs, sources, options)
 
 
-def limit_tasks(refs: Iterable[TaskRef]) -> Iterator[TaskRef]:
-    """Yield tasks, and raise at the first one beyond the limit, before it is fetched.
-
-    Raises
-    ------
-    SourceError
-    """
-    for number, ref in enumerate(refs):
-        if number >= MAX_TASKS:
-            raise SourceError(
-                f"the sources name more than {MAX_TASKS:,} tasks, and each would be fetched and "
-                "hardened; none was",
-                "name fewer tasks, and make several suites",
-            )
-        yield ref
+def _refs_of_all(
+    specs: Sequence[str], sources: Sequence[Source], options: SourceConfig
+) -> Iterator[TaskRef]:
+    """Yield the tasks, and raise at the first one beyond the limit, before it is fetched."""
+    number = 0
+    for spec, source in zip(specs, sources, strict=True):
+        # lazily: a suite of OpenML asks the server when its turn comes
+        for ref in source.refs(spec, options):
+            number += 1
+            if number > MAX_TASKS:
+                raise SourceError(
+                    f"the sources name more than {MAX_TASKS:,} tasks, and each would be fetched "
+                    "and hardened; none was",
+                    "name fewer tasks, and make several suites",
+                )
+            yield ref
 
 
 def describe_sources() -> dict[str, str]:
@@ -178,9 +173,8 @@ def _find_source(spec: str, options: SourceConfig) -> Source:
     for source in load_sources():
         if source.accepts(spec, options):
             return source
-    known_specs = []
-    for source in load_sources():
-        known_specs += source.suggestions(options)
+    all_specs = (source.suggestions(options) for source in load_sources())
+    known_specs = list(chain.from_iterable(all_specs))
     # not suggest_nearest, since the accepted forms are named in any case
     nearest = difflib.get_close_matches(spec, known_specs, n=1, cutoff=0.6)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""

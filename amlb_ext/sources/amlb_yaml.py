@@ -9,6 +9,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.task import Kind, Origin, Task
-from amlb_ext.sources.base import Source, TaskRef, choose_names
+from amlb_ext.sources.base import Source, TaskRef, choose_names, whole_number
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.dataset_files import Place, find_files
 from amlb_ext.sources.files import table_to_task
@@ -69,15 +70,10 @@ class AmlbSource(Source):
             if name not in names:
                 continue
             task_spec = f"{base}#{name}"
-            load = partial(
-                load_entry,
-                name,
-                entry,
-                path,
-                spec=task_spec,
-                options=options,
+            about: dict[str, Any] = {"spec": task_spec, "options": options}
+            yield TaskRef(
+                name, task_spec, partial(load_entry, name, entry, path, **about)
             )
-            yield TaskRef(name, task_spec, load)
 
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return the names of all definitions that are found."""
@@ -85,12 +81,8 @@ class AmlbSource(Source):
             folders = search_folders(options)
         except SourceError:
             return []
-        names = set()
-        for folder in folders:
-            for file in folder.iterdir():
-                if file.suffix.lower() in ENDINGS:
-                    names.add(file.stem)
-        return sorted(names)
+        files = chain.from_iterable(folder.iterdir() for folder in folders)
+        return sorted({file.stem for file in files if file.suffix.lower() in ENDINGS})
 
 
 def load_entry(
@@ -121,11 +113,19 @@ def load_entry(
     SourceError, NetworkError, DataError
         What is wrong with this task.
     """
-    max_folds = _check_folds(name, entry.get("folds"))
+    max_folds = None
+    if entry.get("folds") is not None:
+        max_folds = whole_number(entry, "folds", name)
     if entry.get("openml_task_id") is not None:
-        task_id = _check_task_id(name, entry["openml_task_id"])
+        task_id = entry["openml_task_id"]
+        # In quotes it is a text to YAML, and serves as well.
+        if not str(task_id).isdecimal():
+            raise SourceError(
+                f"{name}: openml_task_id is {reprlib.repr(str(task_id))}",
+                "write the task's number, e.g. 59",
+            )
         # AMLB reports the results under the definition's name, whatever OpenML calls the data.
-        task = load_task(task_id, options, spec=spec).renamed(name)
+        task = load_task(int(task_id), options, spec=spec).renamed(name)
         return task.with_folds(task.folds[:max_folds])
     # A data set may also be a path or a list of paths, which say nothing of target and kind.
     dataset = entry["dataset"]
@@ -176,16 +176,6 @@ def _file_identity(file: Path) -> str:
     return f"{file.name} sha256:{sha256_file(file)}"
 
 
-def _check_task_id(name: str, value: Any) -> int:
-    # In quotes it is a text to YAML, and serves as well.
-    if not str(value).isdecimal():
-        raise SourceError(
-            f"{name}: openml_task_id is {reprlib.repr(str(value))}",
-            "write the task's number, e.g. 59",
-        )
-    return int(value)
-
-
 def _check_kind(name: str, kind: Any) -> None:
     known = [known_kind.value for known_kind in Kind]
     if kind == "timeseries":
@@ -199,16 +189,3 @@ def _check_kind(name: str, kind: Any) -> None:
             f"{name}: the type {reprlib.repr(kind)} is unknown",
             suggest_nearest(str(kind)[:50], known),
         )
-
-
-def _check_folds(name: str, folds: Any) -> int | None:
-    """Return how many folds the definition asks for; None for all that there are."""
-    if folds is None:
-        return None
-    # True and False are integers to Python, and YAML makes them of "yes" and "no".
-    is_integer = isinstance(folds, int) and not isinstance(folds, bool)
-    if not is_integer or folds < 1:
-        raise SourceError(
-            f"{name}: folds is {reprlib.repr(folds)}", "write a whole number, 1 or more"
-        )
-    return folds

@@ -105,8 +105,9 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     encoding = "latin1"
     with path.open("rb") as file:
         start = file.read(4)
+    is_packed = path.suffix.lower() in PACKED_ENDINGS
     for begins, form in _FORMS.items():
-        if start.startswith(begins) and path.suffix.lower() not in PACKED_ENDINGS:
+        if start.startswith(begins) and not is_packed:
             return SourceError(
                 f"{path.name} is no text: it begins like {form}",
                 "give it the ending of what it is, e.g. .csv.gz, .zip, .xlsx or .parquet",
@@ -114,7 +115,6 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> SourceError:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         problem = "it begins like UTF-16"
         encoding = "utf-16"
-    is_packed = path.suffix.lower() in PACKED_ENDINGS
     plain = Path(path.stem) if is_packed else path
     return SourceError(
         f"{path.name} is not UTF-8: {problem}",
@@ -210,8 +210,7 @@ def _is_malformed(declaration: re.Match[str] | None, line: str) -> bool:
     """Whether the declaration of an attribute is a list of categories that liac-arff refuses."""
     if declaration is None:
         return "{" in line
-    declared = declaration[2]
-    return declared.startswith("{") and not _CATEGORIES.fullmatch(declared)
+    return declaration[2].startswith("{") and not _CATEGORIES.fullmatch(declaration[2])
 
 
 def _to_table(
@@ -235,21 +234,10 @@ def _to_table(
             categories[name] = tuple(dict.fromkeys(texts))
         elif str(declared).upper() == "STRING":
             types[name] = "date" if position in date_positions else "text"
+        elif {*map(type, values)} <= {float, type(None)}:
+            values = values.astype("float64")
         else:
-            values = _to_numbers(values)
+            # integers and decimals: parsed as such because float64 may not hold them
+            values = narrow_to_float64(values)
         columns[name] = values
-    return Table(
-        name=file_name,
-        frame=pd.DataFrame(columns),
-        types=types,
-        categories=categories,
-    )
-
-
-def _to_numbers(values: pd.Series) -> pd.Series:
-    """Return parsed numbers as ``float64`` where it holds them exactly."""
-    value_types = {type(value) for value in values}
-    if value_types <= {float, type(None)}:
-        return values.astype("float64")
-    # integers and decimals: parsed as such because float64 may not hold them
-    return narrow_to_float64(values)
+    return Table(file_name, pd.DataFrame(columns), types, categories)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import SourceError, suggest_nearest
@@ -127,6 +128,30 @@ class Collection(Source):
     def suggestions(self, options: SourceConfig) -> list[str]:
         """Return the word for all tasks, and each of them."""
         return [self.word, *(f"{self.word}/{name}" for name in self.task_names())]
+
+
+def whole_number(settings: Mapping[str, Any], key: str, where: str) -> int:
+    """Return a setting of a definition that must be a whole number of 1 or more.
+
+    Raises
+    ------
+    SourceError
+        It is something else; ``where`` names the task.
+
+    Examples
+    --------
+    >>> whole_number({"horizon": "12"}, "horizon", "a.yaml")
+    12
+    """
+    value = settings[key]
+    # YAML makes true of "yes", and true is an integer to Python
+    is_whole = isinstance(value, int | str) and not isinstance(value, bool)
+    if not is_whole or not str(value).isdecimal() or int(value) < 1:
+        raise SourceError(
+            f"{where}: {key} is {str(value)[:50]!r}",
+            "write a whole number, 1 or more",
+        )
+    return int(value)
 
 
 def choose_names(names: Sequence[str], wanted: str, definition: str) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -82,9 +81,8 @@ class BundledSource(Collection):
                 "bundled/diabetes_gaps",
             )
         # a table that a loader or this module makes has no file, and so no checksum
-        ids = {}
-        if bundle.file_path is not None:
-            ids["sha256"] = sha256_file(bundle.file_path)
+        path = bundle.file_path
+        ids = {} if path is None else {"sha256": sha256_file(path)}
         return table_to_task(
             _READERS[name](),
             name=name,
@@ -130,27 +128,6 @@ def _diabetes_frame() -> pd.DataFrame:
     return frame.rename(columns={"target": "progression"})
 
 
-def _make_diabetes_cubic() -> Table:
-    """Return all products of up to three standardised measurements.
-
-    There are 13! / (10! 3!) - 1 = 285 of them, as many columns.
-    """
-    from sklearn import datasets
-
-    frame = datasets.load_diabetes(as_frame=True).frame
-    names = list(frame.columns.drop("target"))
-    # scikit-learn scales columns to a sum of squares of 1; sqrt(442) makes the variance 1.
-    scale = np.sqrt(len(frame))
-    values = {name: frame[name].to_numpy() * scale for name in names}
-    columns = {}
-    for degree in (1, 2, 3):
-        for factors in combinations_with_replacement(names, degree):
-            factor_values = [values[name] for name in factors]
-            columns["_".join(factors)] = np.prod(factor_values, axis=0)
-    products = pd.DataFrame(columns)
-    return Table("diabetes_cubic", products.assign(progression=frame["target"]))
-
-
 def _make_diabetes_gaps() -> Table:
     """Return the raw table with age and pressure in bands, and gaps that depend on the age.
 
@@ -161,21 +138,16 @@ def _make_diabetes_gaps() -> Table:
     # the gaps first: they depend on the age in years, which the bands replace
     gap_probability = np.where(frame["age"] < 50, 0.05, 0.15)
     rng = random_stream(0, "bundled", "diabetes_gaps")
-    for number in range(1, 7):
-        name = f"s{number}"
-        is_gap = rng.random(len(frame)) < gap_probability
-        frame[name] = frame[name].mask(is_gap)
-    age_labels = ("under_30", "30s", "40s", "50s", "60_and_over")
-    age_bands = pd.cut(frame["age"], [0, 30, 40, 50, 60, 200], right=False)
-    frame["age"] = age_bands.cat.rename_categories(list(age_labels))
-    pressure_labels = ("low", "middle", "high")
-    pressure_bands = pd.cut(frame["bp"], [0, 80, 100, 1000], right=False)
-    frame["bp"] = pressure_bands.cat.rename_categories(list(pressure_labels))
-    return Table(
-        name="diabetes_gaps",
-        frame=frame,
-        categories={"age": age_labels, "bp": pressure_labels},
-    )
+    for name in ("s1", "s2", "s3", "s4", "s5", "s6"):
+        frame[name] = frame[name].mask(rng.random(len(frame)) < gap_probability)
+    categories = {
+        "age": ("under_30", "30s", "40s", "50s", "60_and_over"),
+        "bp": ("low", "middle", "high"),
+    }
+    bounds = {"age": [0, 30, 40, 50, 60, 200], "bp": [0, 80, 100, 1000]}
+    for name, labels in categories.items():
+        frame[name] = pd.cut(frame[name], bounds[name], right=False, labels=labels)
+    return Table("diabetes_gaps", frame, categories=categories)
 
 
 def _make_toy() -> Table:
@@ -211,7 +183,6 @@ _READERS: dict[str, Callable[[], Table]] = {
     "breast_cancer": partial(_read_with_loader, "load_breast_cancer", "diagnosis"),
     "wine": partial(_read_with_loader, "load_wine", "cultivar"),
     "digits": partial(_read_with_loader, "load_digits", "digit"),
-    "diabetes_cubic": _make_diabetes_cubic,
     "diabetes_gaps": _make_diabetes_gaps,
     "toy": _make_toy,
     # boat and body are known only after the fact; name, ticket and destination name persons.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -21,21 +20,6 @@ MACRODATA_ROLES = PanelRoles(
     season=4,
     frequency="QS",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BundledSeries:
-    """A long table that comes with the installation.
-
-    Attributes
-    ----------
-    read : callable
-        Returns the table.
-    roles : PanelRoles
-    """
-
-    read: Callable[[], pd.DataFrame]
-    roles: PanelRoles
 
 
 def read_macrodata() -> pd.DataFrame:
@@ -126,8 +110,8 @@ def _simulate_one(
     return np.asarray(size * np.exp(season + trend + noise + shifts)).round(3)
 
 
-#: By the part of their name behind ``bundled/``.
-BUNDLED_SERIES = {
-    "series": BundledSeries(read=simulate_series, roles=SIMULATED_ROLES),
-    "macrodata": BundledSeries(read=read_macrodata, roles=MACRODATA_ROLES),
+#: By the part of their name behind ``bundled/``: what reads the table, and how it is read.
+BUNDLED_SERIES: dict[str, tuple[Callable[[], pd.DataFrame], PanelRoles]] = {
+    "series": (simulate_series, SIMULATED_ROLES),
+    "macrodata": (read_macrodata, MACRODATA_ROLES),
 }

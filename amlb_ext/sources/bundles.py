@@ -48,10 +48,9 @@ class Bundle:
 def _wheel_file(file: str) -> Path | None:
     """Return a file of scikit-learn's test data, found without importing scikit-learn."""
     spec = find_spec("sklearn")
-    if spec is None or spec.origin is None:
-        return None
-    package = Path(spec.origin).parent
-    path = package / "datasets/tests/data/openml" / file
+    assert spec, "this package needs it"
+    assert spec.origin
+    path = Path(spec.origin).parent / "datasets/tests/data/openml" / file
     return path if path.is_file() else None
 
 
@@ -86,7 +85,6 @@ BUNDLES: dict[str, Bundle] = {
         licence=_UCI,
         citation="Alpaydin, Kaynak: Optical Recognition of Handwritten Digits. UCI, 1998",
     ),
-    "diabetes_cubic": _DIABETES,
     "diabetes_gaps": _DIABETES,
     "toy": Bundle(
         target="y",

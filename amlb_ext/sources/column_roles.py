@@ -6,7 +6,6 @@ missing, and a note says how many there are; where most are, the table is refuse
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.dates import read_dates, split_dates, without_offsets
+from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.numbers import (
     convert_to_float64,
@@ -23,6 +23,7 @@ from amlb_ext.core.numbers import (
 )
 from amlb_ext.core.task import ColumnType
 from amlb_ext.sources.read_table import CsvFormat
+from amlb_ext.sources.reading import as_flag
 from amlb_ext.sources.table import Table
 
 #: A column of which a larger share cannot be read is not what the user says it is.
@@ -44,26 +45,24 @@ def csv_format(options: SourceConfig) -> CsvFormat:
     ('\\t', frozenset({'zip'}))
     """
     separator = options.sep
-    if separator is not None:
-        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
-        if len(separator) != 1 or separator in '"\r\n':
-            raise ConfigError(
-                f"--sep {options.sep!r} is not one character",
-                "write the character between two fields, e.g. --sep ';' or --sep tab",
-            )
+    if separator in ("tab", "\\t"):
+        separator = "\t"
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+        raise ConfigError(
+            f"--sep {options.sep!r} is not one character",
+            "write the character between two fields, e.g. --sep ';' or --sep tab",
+        )
     decimal = options.decimal or "."
     if decimal == separator:
         raise ConfigError(
             f"--sep and --decimal are both {decimal!r}",
             "leave out the one that the file does not have",
         )
-    texts = frozenset(
-        name for name, role in options.read_as.items() if role != "ignore"
-    )
+    texts = [name for name, role in options.read_as.items() if role != "ignore"]
     return CsvFormat(
         separator=separator,
         decimal=decimal,
-        texts=texts,
+        texts=frozenset(texts),
         max_file_size=options.max_file_size,
     )
 
@@ -100,18 +99,15 @@ def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Tabl
     >>> table.frame["price"].tolist(), table.frame["day_day"].tolist()
     ([1.5, 2.0], [1.0, 2.0])
     """
-    roles = {
-        name: role
-        for name, role in options.read_as.items()
-        if name in table.frame.columns
-    }
+    roles = {name: options.read_as.get(name) for name in table.frame}
     for name in targets:
         if roles.get(name) in ("date", "ignore"):
             raise ConfigError(
                 f"--as {name}={roles[name]} names the target",
                 "a target is a number or a category; name another one with --target",
             )
-    if not roles:
+    named = frozenset(name for name, role in roles.items() if role is not None)
+    if not named:
         return table
     types: dict[str, ColumnType] = dict(table.types)
     categories = dict(table.categories)
@@ -119,21 +115,16 @@ def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Tabl
     dates = {}
     notes = []
     for name, values in table.frame.items():
-        role = roles.get(str(name))
-        if role == "number":
-            columns[name], column_notes = _read_numbers(values, table.name, options)
-            notes += column_notes
+        if roles[name] in ("number", "date"):
             # what the file declares of the column no longer holds
             types.pop(name, None)
             categories.pop(name, None)
-        elif role == "category":
-            columns[name] = values
-            types[name] = "categorical"
-        elif role == "date":
+        if roles[name] == "number":
+            columns[name], column_notes = _read_numbers(values, table.name, options)
+            notes += column_notes
+        elif roles[name] == "date":
             parts, column_notes = _read_date_parts(values, table.name)
             notes += column_notes
-            types.pop(name, None)
-            categories.pop(name, None)
             for part, part_values in parts.items():
                 part_name = f"{name}_{part}"
                 if part_name in table.frame.columns:
@@ -146,13 +137,15 @@ def apply_roles(table: Table, options: SourceConfig, targets: list[str]) -> Tabl
                 dates[part_name] = str(name)
         else:
             columns[name] = values
+            if roles[name] == "category":
+                types[name] = "categorical"
     return replace(
         table,
         frame=pd.DataFrame(columns, index=table.frame.index),
         types=types,
         categories=categories,
         notes=(*table.notes, *notes),
-        named=frozenset(roles),
+        named=named,
         dates=dates,
     )
 
@@ -167,7 +160,7 @@ def _read_numbers(
     if pd.api.types.is_datetime64_any_dtype(values):
         raise DataError(
             f"{file}: column {name!r} holds dates, not numbers",
-            f"read it as {_flag(name, 'date')}",
+            f"read it as {as_flag(name, 'date')}",
         )
     numbers = values
     notes = []
@@ -187,7 +180,7 @@ def _read_numbers(
         raise DataError(
             f"{file}: the {floats.before} distinct numbers of column {name!r} are "
             f"{floats.after} as 64-bit floats, which models compute with",
-            f"keep all digits with {_flag(name, 'category')}, or subtract a constant from the "
+            f"keep all digits with {as_flag(name, 'category')}, or subtract a constant from the "
             "column",
         )
     return floats.values, notes
@@ -218,21 +211,13 @@ def _check_unread(
     """Return a note on texts that are not what they should be; refuse a column of them."""
     if unread.empty:
         return []
-    name, example = str(present.name), unread.iloc[0]
+    name, example, count = str(present.name), unread.iloc[0], len(unread)
     if len(unread) > MOST_UNREAD * len(present):
         raise DataError(
-            f"{file}: --as {name}={role}, but {len(unread)} of its {len(present)} values are no "
+            f"{file}: --as {name}={role}, but {count} of its {len(present)} values are no "
             f"{role}s, {example!r} the first",
-            f"read it as {_flag(name, 'category')}",
+            f"read it as {as_flag(name, 'category')}",
         )
-    verb = (
-        f"is no {role} and counts" if len(unread) == 1 else f"are no {role}s and count"
-    )
-    plural = "" if len(unread) == 1 else "s"
-    return [
-        f"column {name!r}: {len(unread)} value{plural} {verb} as missing, e.g. {example!r}"
-    ]
-
-
-def _flag(name: str, role: str) -> str:
-    return "--as " + shlex.quote(f"{name}={role}")
+    verb = f"is no {role} and counts" if count == 1 else f"are no {role}s and count"
+    values = format_count(count, "value")
+    return [f"column {name!r}: {values} {verb} as missing, e.g. {example!r}"]

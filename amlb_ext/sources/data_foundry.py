@@ -26,10 +26,10 @@ from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
-from amlb_ext.core.task import Fold, Origin, Task
+from amlb_ext.core.task import ColumnType, Fold, Origin, Task
 from amlb_ext.sources.base import Collection, TaskRef
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.table import Table, check_folds
+from amlb_ext.sources.table import Table, check_folds, read_fold
 from amlb_ext.sources.typed_files import read_parquet
 
 _IDENTITY = "container_metadata.json"
@@ -178,32 +178,21 @@ def _read_json(folder: Path, stem: str) -> dict[str, Any]:
         )
     try:
         content = json.loads(paths[0].read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"it holds a {type(content).__name__}, no object")
+        return content
     except (OSError, ValueError) as error:
         raise SourceError(
             f"{paths[0].name} of {folder} is not valid JSON: {error}",
             "download the container again",
         ) from None
-    if not isinstance(content, dict):
-        raise SourceError(
-            f"{paths[0].name} of {folder} holds no object",
-            "download the container again",
-        )
-    return content
 
 
 def _read_splits(splits: Mapping[str, Any], spec: str) -> tuple[Fold, ...]:
     """Return the folds of repeat 0, in the order of their numbers."""
     try:
         repeat = splits["splits"]["0"]
-        folds = []
-        for number in sorted(repeat, key=int):
-            train, test = repeat[number]
-            folds.append(
-                Fold(
-                    train=np.asarray(train, dtype=np.int64),
-                    test=np.asarray(test, dtype=np.int64),
-                )
-            )
+        folds = [read_fold(*repeat[number]) for number in sorted(repeat, key=int)]
     except (KeyError, TypeError, ValueError) as error:
         raise SourceError(
             f"{spec}: its splits are not of the form repeat, fold, [train, test]: {error!r}",
@@ -221,12 +210,10 @@ def _with_declared_categories(table: Table, folder: Path) -> Table:
     """
     if not (folder / _DTYPES).is_file():
         return table
-    declared = _read_json(folder, _DTYPES.removesuffix(".json"))
-    types = dict(table.types)
-    for name, dtype in declared.items():
-        if dtype == "category" and name in table.frame:
-            types[name] = "categorical"
-    return replace(table, types=types)
+    dtypes = _read_json(folder, _DTYPES.removesuffix(".json"))
+    named = [name for name in table.frame if dtypes.get(name) == "category"]
+    types: dict[str, ColumnType] = dict.fromkeys(named, "categorical")
+    return replace(table, types=table.types | types)
 
 
 def _read_container_order(task: Task, asked: Mapping[str, Any]) -> RowOrder | None:

@@ -22,7 +22,7 @@ import shutil
 import stat
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -86,19 +86,18 @@ class Place:
                 "write the path of a file",
             )
         full = substitute_directories(text, self.directories)
-        path = self._download(full) if is_url(full) else self._find_local(full)
-        if path.is_file() and is_archive(path.name):
-            limits = UnpackLimits(max_bytes=self.options.max_file_bytes)
+        most = self.options.max_file_bytes
+        if is_url(full):
+            # Imported here, since it brings requests, which most specs do not need.
+            from amlb_ext.sources.download import download
+
+            path = download(full, cache_folder("downloads"), max_bytes=most)
+        else:
+            path = self._find_local(full)
+        if path.is_file() and path.name.lower().endswith(ENDINGS):
+            limits = UnpackLimits(max_bytes=most)
             return unpack(path, cache_folder("archives"), limits)
         return path
-
-    def _download(self, url: str) -> Path:
-        # Imported here, since it brings requests, which most specs do not need.
-        from amlb_ext.sources.download import download
-
-        return download(
-            url, cache_folder("downloads"), max_bytes=self.options.max_file_bytes
-        )
 
     def _find_local(self, text: str) -> Path:
         path = expand_path(text)
@@ -168,8 +167,9 @@ or 'train' and 'test')
                 f"{place.task}: the dataset has the keys {sorted(map(str, dataset))[:20]}",
                 "it needs 'path', or 'train' and 'test'",
             )
-        train = _as_list(dataset["train"])
-        test = _as_list(dataset["test"])
+        train, test = dataset["train"], dataset["test"]
+        train = train if isinstance(train, list) else [train]
+        test = test if isinstance(test, list) else [test]
     elif isinstance(dataset, list):
         train = dataset[::2]
         test = dataset[1::2]
@@ -182,12 +182,8 @@ or 'train' and 'test')
             "files",
             "give one test file for each training file",
         )
-    pairs = []
-    for train_text, test_text in zip(train, test, strict=True):
-        train_file = place.resolve_file(train_text)
-        test_file = place.resolve_file(test_text)
-        pairs.append((train_file, test_file))
-    return pairs
+    files = map(place.resolve_file, train), map(place.resolve_file, test)
+    return list(zip(*files, strict=True))
 
 
 def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
@@ -200,8 +196,13 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
     if len(files) == 1:
         return files[0]
     for ending in READERS:
-        files_of_format = [file for file in files if table_ending(file.name) == ending]
-        data_sets = _group_by_data_set(files_of_format)
+        data_sets: dict[str, _Parts] = {}
+        for file in files:
+            match = _FILE_NAME.fullmatch(table_stem(file.name))
+            if match and table_ending(file.name) == ending:
+                fold = None if match["fold"] is None else int(match["fold"])
+                parts = data_sets.setdefault(match["data_set"] or "", {})
+                parts[match["part"], fold] = file
         if not data_sets:
             continue
         # The data set of the task's name is taken whatever else is there, else the only one.
@@ -214,24 +215,11 @@ def _search_folder(folder: Path, task: str) -> list[tuple[Path, Path]] | Path:
         pairs = _pair_up(data_sets[name], task)
         if pairs:
             return pairs
-    shown_names = [file.name for file in files[:5]]
-    shown = ", ".join(shown_names) or "no table"
+    shown = ", ".join(file.name for file in files[:5]) or "no table"
     raise SourceError(
         f"{task}: no training and test files found among: {shown}",
         f"name them {task}_train_0.csv, {task}_test_0.csv, {task}_train_1.csv, ...",
     )
-
-
-def _group_by_data_set(files: Iterable[Path]) -> dict[str, _Parts]:
-    """Return the files that follow the naming convention, by the name of their data set."""
-    data_sets: dict[str, _Parts] = {}
-    for file in files:
-        match = _FILE_NAME.fullmatch(table_stem(file.name))
-        if match:
-            fold = None if match["fold"] is None else int(match["fold"])
-            parts = data_sets.setdefault(match["data_set"] or "", {})
-            parts[match["part"], fold] = file
-    return data_sets
 
 
 def _pair_up(parts: _Parts, task: str) -> list[tuple[Path, Path]]:
@@ -239,13 +227,10 @@ def _pair_up(parts: _Parts, task: str) -> list[tuple[Path, Path]]:
     if ("train", None) in parts and ("test", None) in parts:
         return [(parts["train", None], parts["test", None])]
     pairs: list[tuple[Path, Path]] = []
-    fold = 0
-    while ("train", fold) in parts and ("test", fold) in parts:
+    while ("train", fold := len(pairs)) in parts and ("test", fold) in parts:
         pairs.append((parts["train", fold], parts["test", fold]))
-        fold += 1
     # Numbers beyond the last whole pair show that a file between them was lost.
-    numbers = [number for _, number in parts if number is not None]
-    if any(number >= fold for number in numbers):
+    if any(number is not None and number >= fold for _, number in parts):
         raise SourceError(
             f"{task}: fold {fold} lacks its training or its test file",
             "number the folds from 0 without gaps, each with _train_N and _test_N",
@@ -261,17 +246,10 @@ def _list_tables(folder: Path) -> list[Path]:
                 f"{folder} holds more than {MAX_FILES} files",
                 "name a folder of tables only",
             )
-        # macOS puts ._a.csv beside a.csv.
-        is_hidden = path.name.startswith(".")
-        is_table = table_ending(path.name) in READERS and not is_hidden
-        if is_table and path.is_file():
+        if _is_table(path.name) and path.is_file():
             tables.append(path)
     # Folders are walked in no order of their own.
     return sorted(tables)
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 # Archives of data files: unpacked once, and never outside their own folder.
@@ -285,17 +263,6 @@ def _as_list(value: Any) -> list[Any]:
 # links and knows Windows drives on Windows only. One check serves both formats here.
 
 ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".tbz", ".tbz2", ".tar.bz2")
-
-
-def is_archive(name: str) -> bool:
-    """Whether ``name`` has an archive's ending.
-
-    Examples
-    --------
-    >>> is_archive("iris.tar.gz"), is_archive("iris.csv")
-    (True, False)
-    """
-    return name.lower().endswith(ENDINGS)
 
 
 def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path:
@@ -346,15 +313,11 @@ def unpack(path: Path, folder: Path, limits: UnpackLimits | None = None) -> Path
             # A folder in the way was unpacked by another process, from the same archive.
             if not destination.is_dir():
                 raise
-    except (RuntimeError, NotImplementedError) as error:
-        # What zipfile raises for a password, and for a method of packing that it does not know.
+    # zipfile raises the first two for a password, and for a method of packing that it does not know
+    except (RuntimeError, NotImplementedError, *DAMAGED) as error:
         raise SourceError(
             f"cannot unpack {path.name}: {error}",
             "make it again without a password, as .tar.gz",
-        ) from None
-    except DAMAGED as error:
-        raise SourceError(
-            f"cannot unpack {path.name}: {error}", "make the archive again"
         ) from None
     finally:
         # After the rename nothing is there to remove.
@@ -379,8 +342,9 @@ def _write_tables(path: Path, folder: Path, limits: UnpackLimits) -> None:
         with target.open("wb") as file:
             shutil.copyfileobj(stream, file, COPY_BYTES)
     if not written:
-        endings = ", ".join(READERS)
-        raise SourceError(f"{path.name} holds no table", f"tables end in {endings}")
+        raise SourceError(
+            f"{path.name} holds no table", f"tables end in {', '.join(READERS)}"
+        )
 
 
 def _open_zip_tables(
@@ -438,17 +402,17 @@ def _open_tar_tables(
 def _check_stays_inside(name: str) -> None:
     # C:\a and \a are harmless names on Linux alone, so that they are read as on Windows.
     windows = PureWindowsPath(name)
-    is_absolute = windows.drive or windows.root or PurePosixPath(name).is_absolute()
-    if is_absolute:
+    if windows.anchor or PurePosixPath(name).is_absolute():
         raise _unsafe_member(name, "has an absolute path")
     if ".." in windows.parts:
         raise _unsafe_member(name, "leaves the folder of the archive")
 
 
 def _is_table(name: str) -> bool:
-    """Whether a member is a table, and not a hidden file that a system adds."""
+    """Whether a file is a table, and not a hidden one that a system adds."""
     path = PurePosixPath(name)
-    # macOS packs its own files below __MACOSX; PurePosixPath leaves "./" out.
+    # macOS puts ._a.csv beside a.csv, and packs its own files below __MACOSX; PurePosixPath leaves
+    # "./" out.
     is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
     return table_ending(path.name) in READERS and not is_hidden
 

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as WaitedTooLong
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -127,11 +129,8 @@ def _cached_path(address: str, folder: Path) -> Path:
     """Return the path of an address's copy, with a name that every file system accepts."""
     url_path = unquote(urlsplit(address).path)
     name = re.sub(r"[^\w. ()+@-]", "_", Path(url_path).name)
-    # of a long name the end, which holds the suffix
-    name = name[-100:]
-    # "." and ".." are folders
-    if not name.strip("."):
-        name = "download"
+    # of a long name the end, which holds the suffix; "." and ".." are folders
+    name = name[-100:] if name.strip(".") else "download"
     address_hash = hashlib.sha256(address.encode("utf-8", "replace")).hexdigest()
     return folder / address_hash[:16] / name
 
@@ -139,9 +138,8 @@ def _cached_path(address: str, folder: Path) -> Path:
 def _is_intact(path: Path, checksum: str | None, checksum_path: Path) -> bool:
     """Whether the cached file has the checksum asked for, or else the one it was kept with."""
     with suppress(OSError):
-        if path.is_file():
-            wanted = checksum or checksum_path.read_text(encoding="ascii").strip()
-            return sha256_file(path) == wanted
+        wanted = checksum or checksum_path.read_text(encoding="ascii").strip()
+        return sha256_file(path) == wanted
     return False
 
 
@@ -181,16 +179,13 @@ def _fetch(
             # a run killed between the two leaves a copy that does not match: it is fetched again
             checksum_path.write_text(digest + "\n", encoding="ascii")
             os.replace(part, path)
-        except ReadTimeoutError:
+        except HTTPError as error:
+            problem = "closed the connection before the whole file arrived"
+            if isinstance(error, ReadTimeoutError):
+                problem = f"sent nothing for {TIMEOUT:g} seconds"
             raise NetworkError(
-                f"{shorten_url(url)}: the server sent nothing for {TIMEOUT:g} seconds",
-                "try again later",
-            ) from None
-        except HTTPError:
-            raise NetworkError(
-                f"{shorten_url(url)}: the server closed the connection before the whole file "
-                "arrived",
-                "try again, or download the file and give its path",
+                f"{shorten_url(url)}: the server {problem}",
+                "try again later, or download the file and give its path",
             ) from None
         except OSError as error:
             raise SourceError(
@@ -282,30 +277,30 @@ def ask_until(
     NetworkError
         The deadline has passed.
     """
-    outcomes: list[requests.Response | Exception] = []
-    is_too_late = threading.Event()
+    answer: Future[requests.Response] = Future()
 
     def wait_for_headers() -> None:
         try:
-            response = ask()
+            answer.set_result(ask())
         except Exception as error:
-            outcomes.append(error)
-            return
-        outcomes.append(response)
-        # nobody waits any more, and nobody else would close the connection
-        if is_too_late.is_set():
-            response.close()
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=wait_for_headers, daemon=True)
-    thread.start()
-    thread.join(max(deadline - time.monotonic(), 0.0))
-    if not outcomes:
-        is_too_late.set()
-        raise NetworkError(f"{name} gave no answer in time", "try again later")
-    (outcome,) = outcomes
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+    threading.Thread(target=wait_for_headers, daemon=True).start()
+    try:
+        return answer.result(max(deadline - time.monotonic(), 0.0))
+    except WaitedTooLong:
+        if answer.done():
+            raise
+        # nobody waits any more, and nobody else would close the connection
+        answer.add_done_callback(_close)
+        raise NetworkError(
+            f"{name} gave no answer in time", "try again later"
+        ) from None
+
+
+def _close(late: Future[requests.Response]) -> None:
+    if late.exception() is None:
+        late.result().close()
 
 
 class CarefulSession(requests.Session):
@@ -407,10 +402,10 @@ def _get(url: str) -> requests.Response:
     # 429, too many requests, passes like an error of the server's own
     if status >= 500 or status == 429:
         raise NetworkError(problem, "try again later")
+    remedy = "check the address"
     if status in (401, 403):
-        raise SourceError(
-            problem,
+        remedy = (
             "the file is private or absent: make it public, write an https address that is signed "
-            "for it, or download it (aws s3 cp) and give its path",
+            "for it, or download it (aws s3 cp) and give its path"
         )
-    raise SourceError(problem, "check the address")
+    raise SourceError(problem, remedy)

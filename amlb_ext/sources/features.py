@@ -62,10 +62,25 @@ def read_features(
             f"{path.name} has {len(frame)} rows, but at least {MIN_ROWS} are needed",
             "give more rows",
         )
+    types: dict[str, ColumnType] = {}
+    categories = {}
+    # The task's types, whatever this table looks like: a column of 0 and 1 may be any of three.
     for column in columns:
+        types[column.name] = "numeric" if column.is_numeric else "categorical"
         if column.is_numeric:
             _check_is_numeric(frame[column.name], path)
-    features = _to_canonical_form(frame[names], columns, target, name=path.name)
+        else:
+            categories[column.name] = column.categories
+    # A task needs a target, and these rows have none: any column of two values will do.
+    placeholder = np.arange(len(frame)) % 2
+    features = make_task(
+        with_columns(frame[names], {target: placeholder}),
+        target,
+        name=path.name,
+        kind="binary",
+        types=types,
+        categories=categories,
+    ).features
     notes = []
     if not has_target and target in frame.columns:
         notes.append(f"{path.name}: the target {target!r} is ignored")
@@ -73,58 +88,28 @@ def read_features(
     if len(others):
         shown = ", ".join(others[:5])
         notes.append(f"{path.name}: {len(others)} other columns ignored: {shown}")
-    for column in columns:
-        if column.is_numeric:
-            continue
+    for name, known in categories.items():
         # The conversion added the categories that the task does not have.
-        values = features[column.name]
-        known_values = values.cat.set_categories(list(column.categories))
-        features[column.name] = known_values
-        lost = values[known_values.isna() & values.notna()]
+        values = features[name]
+        features[name] = values.cat.set_categories(list(known))
+        lost = values[features[name].isna() & values.notna()]
         if len(lost):
             notes.append(
-                f"{path.name}: {len(lost)} values of {column.name!r} are unknown to the task and "
+                f"{path.name}: {len(lost)} values of {name!r} are unknown to the task and "
                 f"count as missing, the first is {lost.iloc[0]!r}"
             )
     return features, notes
 
 
-def _to_canonical_form(
-    frame: pd.DataFrame, columns: Sequence[Column], target: str, *, name: str
-) -> pd.DataFrame:
-    """Convert rows as :func:`~amlb_ext.core.tables.make_task` converts those of a task."""
-    types: dict[str, ColumnType] = {}
-    categories = {}
-    # The task's types, whatever this table looks like: a column of 0 and 1 may be any of three.
-    for column in columns:
-        types[column.name] = "numeric" if column.is_numeric else "categorical"
-        if not column.is_numeric:
-            categories[column.name] = column.categories
-    # A task needs a target, and these rows have none: any column of two values will do.
-    placeholder = np.arange(len(frame)) % 2
-    task = make_task(
-        with_columns(frame, {target: placeholder}),
-        target,
-        name=name,
-        kind="binary",
-        types=types,
-        categories=categories,
-    )
-    return task.features
-
-
 def _check_is_numeric(values: pd.Series, path: Path) -> None:
     # Coerced to numbers, texts become missing, and they alone.
     numbers = pd.to_numeric(values, errors="coerce")
-    is_text = (numbers.isna() & values.notna()).to_numpy()
-    if not is_text.any():
-        return
-    row = int(np.flatnonzero(is_text)[0])
-    raise DataError(
-        f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
-        "but the task has numbers there",
-        "write a number, or leave the field empty",
-    )
+    for row in np.flatnonzero(numbers.isna() & values.notna()):
+        raise DataError(
+            f"{path.name}: column {values.name!r} holds {values.iloc[row]!r} in row {row}, "
+            "but the task has numbers there",
+            "write a number, or leave the field empty",
+        )
 
 
 def find_copies(features: pd.DataFrame, tables: Sequence[pd.DataFrame]) -> np.ndarray:

@@ -1,15 +1,22 @@
-"""A table on disk, by its path."""
+"""A table on disk, by its path: one task, or one for each of several targets.
+
+The source paper (section 6) calls several targets multi-output regression. AMLB knows one target
+per task, so each is a task of its own, with the same rows and folds; what binds them is
+:attr:`amlb_ext.core.task.Task.group`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import DataError
+from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.files import sha256_file
+from amlb_ext.core.numbers import is_numeric
 from amlb_ext.core.paths import table_ending, table_stem
 from amlb_ext.core.tables import default_target, make_task
 from amlb_ext.core.task import Origin, Reading, TargetChoice, Task
@@ -17,7 +24,6 @@ from amlb_ext.sources.base import Source, TaskRef
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.table import Table, join_folds
-from amlb_ext.sources.targets import to_tasks
 
 
 class FileSource(Source):
@@ -78,7 +84,15 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
         As :func:`~amlb_ext.sources.read_table.read_table` and
         :func:`~amlb_ext.core.tables.make_task`.
     """
-    table, ids = _read_files(path, options)
+    how = csv_format(options)
+    table = read_table(path, how)
+    # the name alone: a suite holds no folders of the machine that made it
+    ids = {"file": path.name, "sha256": sha256_file(path)}
+    # without a test file the pipeline makes the folds
+    if options.test_file:
+        test_path = Path(options.test_file).expanduser()
+        table = join_folds([(table, read_table(test_path, how))])
+        ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
     about: dict[str, Any] = {
         "name": table_stem(path.name),
         "kind": options.kind,
@@ -88,22 +102,6 @@ def load_file(path: Path, spec: str, options: SourceConfig) -> list[Task]:
     if options.targets:
         return to_tasks(table, targets=options.targets, **about)
     return [table_to_task(table, target=options.target, **about)]
-
-
-def _read_files(path: Path, options: SourceConfig) -> tuple[Table, dict[str, str]]:
-    """Return the table, with one fold where it has a test file, and what identifies the files."""
-    how = csv_format(options)
-    table = read_table(path, how)
-    # the name alone: a suite holds no folders of the machine that made it
-    ids = {"file": path.name, "sha256": sha256_file(path)}
-    # without a test file the pipeline makes the folds
-    if not options.test_file:
-        return table, ids
-    test_path = Path(options.test_file).expanduser()
-    test_table = read_table(test_path, how)
-    table = join_folds([(table, test_table)])
-    ids |= {"test_file": test_path.name, "test_sha256": sha256_file(test_path)}
-    return table, ids
 
 
 def table_to_task(
@@ -154,3 +152,136 @@ def table_to_task(
         reading=Reading(choice, table.named, table.dates),
         index=table.index,
     )
+
+
+# Several targets, all numbers.
+
+
+def check_targets(options: SourceConfig) -> None:
+    """Raise early for targets that no table could have.
+
+    Raises
+    ------
+    ConfigError
+        A single target, one named twice, ``target`` beside ``targets``, or a kind other than
+        regression.
+
+    Examples
+    --------
+    >>> check_targets(SourceConfig(targets=("price",)))
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: --targets names a single column, 'price' (name several, or \
+use --target price)
+    """
+    targets = options.targets
+    if not targets:
+        return
+    if options.target:
+        raise ConfigError(
+            f"--target {options.target} and --targets {' '.join(targets)} were both given",
+            "--target names one column, --targets several: use one of the two",
+        )
+    if len(targets) == 1:
+        raise ConfigError(
+            f"--targets names a single column, {targets[0]!r}",
+            f"name several, or use --target {targets[0]}",
+        )
+    if len({*targets}) < len(targets):
+        raise ConfigError("--targets names a column twice", "name every column once")
+    if options.kind not in (None, "regression"):
+        raise ConfigError(
+            f"--targets serves regression only, and --kind {options.kind} was given",
+            "leave --kind out, or name one class column with --target",
+        )
+
+
+def to_tasks(
+    table: Table,
+    *,
+    name: str,
+    targets: Sequence[str],
+    kind: str | None,
+    origin: Origin,
+    options: SourceConfig | None = None,
+) -> list[Task]:
+    """Make a task of each target; no target is a feature of another.
+
+    Rows that lack any of the targets are dropped from all tasks.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        Of the group; the tasks are called ``<name>_<target>``.
+    targets : sequence of str
+        At least two, see :func:`check_targets`.
+    kind : str, optional
+        ``regression`` also takes a column of two numbers, which otherwise are classes.
+    origin : Origin
+    options : SourceConfig, optional
+        Columns are read as its ``read_as`` says.
+
+    Raises
+    ------
+    DataError
+        An unknown target, one that is no number, a table without features, or as
+        :func:`~amlb_ext.core.tables.make_task`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": range(30), "a": range(30), "b": [k * k for k in range(30)]})
+    >>> about = {"kind": None, "origin": Origin("t.csv")}
+    >>> for task in to_tasks(Table("t.csv", frame), name="t", targets=("a", "b"), **about):
+    ...     task.name, task.group, list(task.features)
+    ('t_a', 't', ['x'])
+    ('t_b', 't', ['x'])
+    """
+    table = apply_roles(table, options or SourceConfig(), list(targets))
+    for target in targets:
+        if target not in table.frame:
+            raise DataError(
+                f"{name}: no column {target!r} for --targets",
+                suggest_nearest(target, table.frame),
+            )
+        values = table.frame[target]
+        if not is_numeric(values):
+            present = values.dropna()
+            example = f", e.g. {present.iloc[0]!r}" if len(present) else ""
+            raise DataError(
+                f"{name}: the target {target!r} holds no numbers{example}; --targets serves "
+                "regression only",
+                f"leave it out of --targets, or harden it alone with --target {target}",
+            )
+    tasks: list[Task] = []
+    for target in targets:
+        others = [other for other in targets if other != target]
+        task = make_task(
+            table.frame,
+            target,
+            name=f"{name}_{target}",
+            kind=kind,
+            types=table.types,
+            categories=table.categories,
+            folds=table.folds,
+            origin=origin,
+            notes=(
+                *table.notes,
+                f"one of {len(targets)} targets of {table.name}, beside {', '.join(others)}",
+            ),
+            # the other targets are no features, and a row that lacks one of them is dropped
+            beside=others,
+            reading=Reading("given", table.named, table.dates),
+            index=table.index,
+        )
+        if task.kind.is_classification:
+            raise DataError(
+                f"{name}: the target {target!r} has two values and was taken for classes, but "
+                "--targets serves regression only",
+                "add --kind regression to take it as a number",
+            )
+        # All tasks share one table, in memory and in what is sent to a worker.
+        features = tasks[0].features if tasks else task.features
+        tasks.append(replace(task, group=name, features=features))
+    return tasks

@@ -32,8 +32,7 @@ def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
     >>> index_as_columns(pd.DataFrame({"y": [1, 2]}, index=times)).columns.tolist()
     ['year', 'y']
     """
-    named = [name for name in frame.index.names if name is not None]
-    new = [name for name in named if name not in frame.columns]
+    new = [name for name in frame.index.names if name not in (None, *frame.columns)]
     return frame.reset_index(level=new) if new else frame
 
 
@@ -137,33 +136,27 @@ def read_times(values: pd.Series, name: str) -> ReadTimes:
             index, note = _take_clock(index, universal)
             instants = universal.append(missing_time)[codes]
         index = index.append(missing_time)[codes]
-    missing = np.flatnonzero(index.isna())
-    if len(missing):
-        row = int(missing[0])
+    # a missing time has no year
+    is_in_reach = (index.year >= _FIRST_YEAR) & (index.year <= _LAST_YEAR)
+    for row in np.flatnonzero(~is_in_reach).tolist():
         text = str(values.iloc[row])[:60]
-        # pandas before 3 cannot hold such a year, so its time is missing
+        # pandas before 3 cannot hold a far year, so its time is missing
         year = re.match(r"\s*(\d{4,})-", text)
-        if year and not _FIRST_YEAR <= int(year[1]) <= _LAST_YEAR:
-            raise _far_year(name, row, text)
+        if index[row] is not pd.NaT or (
+            year and not _FIRST_YEAR <= int(year[1]) <= _LAST_YEAR
+        ):
+            raise DataError(
+                f"{name}, row {row + 1}: the year of {text} is outside {_FIRST_YEAR} to "
+                f"{_LAST_YEAR}, which is as far as pandas and AMLB reach",
+                "is the year mistyped? Otherwise leave the row out",
+            )
         raise DataError(
             f"{name}, row {row + 1}: {text!r} is no time",
             "write times as 2024-01-31 or 2024-01-31 13:00",
         )
-    if index.min().year < _FIRST_YEAR or index.max().year > _LAST_YEAR:
-        years = index.year
-        row = int(np.flatnonzero((years < _FIRST_YEAR) | (years > _LAST_YEAR))[0])
-        raise _far_year(name, row, str(index[row]))
     if instants is not None:
         instants = instants.as_unit("ns")
     return ReadTimes(times=index.as_unit("ns"), instants=instants, note=note)
-
-
-def _far_year(name: str, row: int, time: str) -> DataError:
-    return DataError(
-        f"{name}, row {row + 1}: the year of {time} is outside {_FIRST_YEAR} to {_LAST_YEAR}, "
-        "which is as far as pandas and AMLB reach",
-        "is the year mistyped? Otherwise leave the row out",
-    )
 
 
 def _take_clock(
@@ -201,9 +194,7 @@ def read_numbers(values: pd.Series, what: str, name: str) -> np.ndarray:
             "give numbers in one unit, e.g. hours",
         )
     numbers = pd.to_numeric(values, errors="coerce")
-    broken = np.flatnonzero(numbers.isna() & values.notna())
-    if len(broken):
-        row = int(broken[0])
+    for row in np.flatnonzero(numbers.isna() & values.notna()).tolist():
         text = str(values.iloc[row])[:60]
         comma = "; --decimal , reads a decimal comma" if "," in text else ""
         raise DataError(

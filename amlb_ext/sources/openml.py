@@ -23,8 +23,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import NetworkError, SourceError
@@ -34,7 +32,7 @@ from amlb_ext.sources import openml_client as client
 from amlb_ext.sources.arff import read_arff
 from amlb_ext.sources.base import Collection, Source, TaskRef
 from amlb_ext.sources.files import table_to_task
-from amlb_ext.sources.table import Table, check_folds
+from amlb_ext.sources.table import Table, check_folds, read_fold
 from amlb_ext.sources.typed_files import read_parquet
 
 _SPEC = re.compile(r"(?P<domain>openml|test\.openml)/(?P<what>[ts])/(?P<id>\d+)")
@@ -70,13 +68,11 @@ class OpenMLSource(Source):
         match = _SPEC.fullmatch(spec)
         assert match is not None, "accepts is asked first"
         domain = match["domain"]
-        number = int(match["id"])
+        task_ids = [int(match["id"])]
         if domain == "test.openml":
             options = options.model_copy(update={"openml_server": _TEST_SERVER})
-        if match["what"] == "t":
-            task_ids = [number]
-        else:
-            task_ids = list_suite_tasks(number, options, spec=spec)
+        if match["what"] == "s":
+            task_ids = list_suite_tasks(task_ids[0], options, spec=spec)
         for task_id in task_ids:
             task_spec = f"{domain}/t/{task_id}"
             load = partial(load_task, task_id, options, spec=task_spec)
@@ -97,7 +93,7 @@ def list_suite_tasks(suite_id: int, options: SourceConfig, *, spec: str) -> list
         host = re.sub(r"\W+", "_", openml.config.server)
         seen = cache_folder("suites", host, f"{suite_id}.json")
         try:
-            client.check_server(openml, spec, options)
+            client.check_server(openml, spec)
             suite = openml.study.get_suite(suite_id)
             task_ids = [int(task_id) for task_id in suite.tasks or []]
         except NetworkError:
@@ -148,14 +144,8 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         cache = Path(openml.config.get_cache_directory())
         openml.config.set_root_cache_directory(private_cache)
         work = Path(openml.config.get_cache_directory())
-        task, dataset = _fetch(
-            openml,
-            task_id,
-            cache=cache,
-            work=work,
-            spec=spec,
-            options=options,
-        )
+        folders = {"cache": cache, "work": work}
+        task, dataset = _fetch(openml, task_id, spec=spec, options=options, **folders)
         folds = _read_folds(task, spec)
         client.copy_new_files(work, cache)
         # Read here, since the private cache goes when this block ends.
@@ -172,15 +162,10 @@ def load_task(task_id: int, options: SourceConfig, *, spec: str) -> Task:
         spec,
         remedy="the task's split does not fit its data; delete both from the cache and try again",
     )
-    unused_names = [
-        *_column_names(dataset.row_id_attribute),
-        *_column_names(dataset.ignore_attribute),
-    ]
     unused = set()
-    for name in unused_names:
-        column = _find_column(table, name)
-        if column and column != target:
-            unused.add(column)
+    for attribute in (dataset.row_id_attribute, dataset.ignore_attribute):
+        unused |= {_find_column(table, name) for name in _column_names(attribute)}
+    unused -= {None, target}
     return table_to_task(
         replace(table, frame=table.frame.drop(columns=list(unused)), folds=folds),
         name=str(dataset.name),
@@ -201,9 +186,7 @@ def _import_client(options: SourceConfig) -> ModuleType:
     with tempfile.TemporaryDirectory(prefix="hardsynth-openml-") as empty_folder:
         home = empty_folder if options.openml_cache else None
         # Settings that the user has are read where they are; a folder for new ones is not made.
-        config_home = Path(
-            os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config",
-        )
+        config_home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
         has_settings = (config_home / "openml").exists()
         with (
             client.environment("OPENML_CACHE_DIR", home),
@@ -241,13 +224,11 @@ def _fetch(
         client.link_cached_files(cache / "datasets" / data_id, data_folder)
     has_arff = (data_folder / "dataset.arff").exists()
     has_parquet = any(data_folder.glob("*.pq"))
-    has_split = (task_folder / "datasplits.arff").exists()
-    has_description = (data_folder / "description.xml").exists()
-    has_data = bool(data_id) and (has_arff or has_parquet)
+    needed = (task_folder / "datasplits.arff", data_folder / "description.xml")
+    has_all = (has_arff or has_parquet) and all(map(Path.exists, needed))
     # Without a data id the folder is that of all data sets, and says nothing of this one.
-    is_cached = has_data and has_split and has_description
-    if not is_cached:
-        client.check_server(openml, spec, options)
+    if not (data_id and has_all):
+        client.check_server(openml, spec)
     task = openml.tasks.get_task(task_id, download_data=False, download_qualities=False)
     if int(task.task_type_id.value) not in _KINDS:
         raise SourceError(
@@ -272,15 +253,7 @@ def _read_folds(task: Any, spec: str) -> tuple[Fold, ...]:
     repeat = task.split.split[0]
     if any(len(samples) > 1 for samples in repeat.values()):
         raise SourceError(f"{spec} is a learning curve", "give a task with plain folds")
-    folds = []
-    for number in sorted(repeat):
-        train, test = repeat[number][0]
-        folds.append(Fold(train=_as_positions(train), test=_as_positions(test)))
-    return tuple(folds)
-
-
-def _as_positions(rows: Any) -> np.ndarray:
-    return np.asarray(rows, dtype=np.int64)
+    return tuple(read_fold(*repeat[number][0]) for number in sorted(repeat))
 
 
 def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
@@ -298,8 +271,7 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
     parquet_files = sorted(folder.glob("*.pq"))
     if not parquet_files:
         raise SourceError(f"{spec}: the OpenML client kept no data file", "try again")
-    parquet = parquet_files[0]
-    table = read_parquet(parquet)
+    table = read_parquet(parquet_files[0])
     types: dict[str, ColumnType] = {}
     categories: dict[str, tuple[str, ...]] = {}
     # A Parquet file does not hold the types that the server declares; its description does.
@@ -311,13 +283,8 @@ def _read_data(dataset: Any, folder: Path, spec: str) -> Table:
         if feature.nominal_values:
             categories[name] = tuple(map(str, feature.nominal_values))
     note = "read from the cached Parquet file, since the ARFF file is not in the cache"
-    return Table(
-        name=parquet.name,
-        frame=table.frame,
-        types=types,
-        categories=categories,
-        notes=(*table.notes, note),
-    )
+    notes = (*table.notes, note)
+    return Table(table.name, table.frame, types, categories, notes)
 
 
 def _describe_origin(task: Any, dataset: Any, target: str, spec: str) -> Origin:
@@ -336,27 +303,20 @@ def _describe_origin(task: Any, dataset: Any, target: str, spec: str) -> Origin:
     return Origin(
         spec=spec,
         ids=present_ids,
-        licence=_text_or_empty(dataset.licence),
-        citation=_text_or_empty(citation),
-        url=_text_or_empty(dataset.openml_url),
+        licence=str(dataset.licence or ""),
+        citation=str(citation or ""),
+        url=str(dataset.openml_url or ""),
     )
 
 
 def _find_column(table: Table, name: Any) -> str | None:
     """Return the table's column of that name; server and file may differ in quotes or case."""
-    columns = [str(column) for column in table.frame.columns]
-    wanted = str(name)
-    if wanted in columns:
-        return wanted
-    normalized = _normalize_name(wanted)
-    for column in columns:
-        if _normalize_name(column) == normalized:
-            return column
+    # the very name first; then the same one in other quotes or another case
+    for essence in (str, lambda name: str(name).strip("'\" ").casefold()):
+        for column in map(str, table.frame.columns):
+            if essence(column) == essence(name):
+                return column
     return None
-
-
-def _normalize_name(name: str) -> str:
-    return name.strip("'\" ").casefold()
 
 
 def _column_names(value: Any) -> list[str]:
@@ -370,10 +330,6 @@ def _column_names(value: Any) -> list[str]:
         return [str(name).strip() for name in value if not isinstance(name, list)]
     text = str(value)
     return [name.strip() for name in (text, *text.split(","))]
-
-
-def _text_or_empty(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 # Tasks of TabArena by name: ``tabarena``, ``tabarena/NAME``.

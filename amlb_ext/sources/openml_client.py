@@ -23,12 +23,7 @@ from types import ModuleType, SimpleNamespace
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.display import redact_text, redact_url
-from amlb_ext.core.errors import (
-    HardsynthError,
-    NetworkError,
-    SourceError,
-    SuiteError,
-)
+from amlb_ext.core.errors import HardsynthError, NetworkError, SourceError, SuiteError
 from amlb_ext.core.files import write_file
 
 #: Seconds until a server that does not answer counts as unreachable.
@@ -126,8 +121,8 @@ def _explained(openml: ModuleType, spec: str) -> Iterator[None]:
     except openml.exceptions.OpenMLNotAuthorizedError:
         raise SourceError(f"{spec}: the server wants an API key", _HINTS[102]) from None
     except openml.exceptions.OpenMLServerException as error:
-        answer = redact_text(str(error.message), openml.config.apikey)
         # the client appends the additional information of the answer, which may be None
+        answer = redact_text(str(error.message), openml.config.apikey)
         answer = answer.removesuffix(" - None")
         raise SourceError(
             f"{spec}: OpenML answers {answer} (code {error.code})",
@@ -156,7 +151,7 @@ def unreachable(openml: ModuleType, spec: str, error: Exception) -> NetworkError
     )
 
 
-def check_server(openml: ModuleType, spec: str, options: SourceConfig) -> None:
+def check_server(openml: ModuleType, spec: str) -> None:
     """Raise soon when the server cannot be reached; the client itself has no timeout.
 
     Raises
@@ -222,12 +217,11 @@ def copy_new_files(work: Path, kept: Path) -> None:
 
 def cached_data_id(path: Path) -> str:
     """Return the data set's number in a cached ``task.xml``, or nothing."""
+    text = ""
     with suppress(OSError, UnicodeDecodeError):
         text = path.read_text(encoding="utf-8")
-        match = re.search(r"<oml:data_set_id>\s*(\d+)", text)
-        if match:
-            return match[1]
-    return ""
+    match = re.search(r"<oml:data_set_id>\s*(\d+)", text)
+    return match[1] if match else ""
 
 
 @contextmanager
@@ -236,15 +230,13 @@ def environment(name: str, value: str | None) -> Iterator[None]:
     if value is None:
         yield
         return
-    before = os.environ.get(name)
+    before = {name: os.environ[name]} if name in os.environ else {}
     os.environ[name] = value
     try:
         yield
     finally:
-        if before is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = before
+        del os.environ[name]
+        os.environ.update(before)
 
 
 def _is_data(path: Path) -> bool:

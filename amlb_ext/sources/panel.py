@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from pandas.tseries.offsets import BaseOffset
 
-from amlb_ext.core.display import format_percent
+from amlb_ext.core.display import format_count, format_percent
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.frequency import (
     default_season,
@@ -83,8 +83,6 @@ class PanelRoles:
             raise ConfigError(
                 f"season {self.season}", "give 1 (no season) or more steps"
             )
-        if len(set(self.known)) < len(self.known):
-            raise ConfigError("--known names a column twice", "name each column once")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +208,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
             "fill the column, or drop the row; a series that is called NA stays one where the "
             "table is read with keep_default_na=False",
         )
-    names, codes = _number_series(series)
-    _check_blanks(names, name)
+    names, codes = _number_series(series, name)
     # the caller may have kept none: then the unsorted rows are gone before the sorted ones come
     del frame, series, read
     rows = np.lexsort((times.asi8, codes)).astype(np.int32)
@@ -233,7 +230,7 @@ def read_panel(frame: pd.DataFrame, roles: PanelRoles, name: str = "table") -> P
         calendar=calendar,
         frequency=old_spelling(offset),
         horizon=roles.horizon,
-        season=_settle_season(roles.season, offset),
+        season=roles.season or _usual_season(offset),
         left_out=tuple(parts.left_out),
         notes=(*notes, *parts.notes(roles.gaps)),
         known=roles.known,
@@ -279,8 +276,10 @@ class _SortedTable:
         return self.codes[1:] == self.codes[:-1]
 
 
-def _number_series(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def _number_series(series: pd.Series, table: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of the series in text order, and the position of each row's among them.
+
+    Names that differ by outer blanks alone are halves of one series, and refused.
 
     NOTE: no text is made for a row, only for a series: a long table has hundreds of rows of each.
     """
@@ -288,11 +287,6 @@ def _number_series(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     texts = pd.Series(distinct).astype(str).to_numpy(dtype=object)
     # two values may be one text, such as 1 and "1"
     names, positions = np.unique(texts, return_inverse=True)
-    return names, positions.reshape(-1).astype(np.int32)[codes]
-
-
-def _check_blanks(names: np.ndarray, table: str) -> None:
-    """Refuse series whose names differ by outer blanks alone: halves of one series."""
     stripped: dict[str, str] = {}
     for name in names:
         other = stripped.setdefault(name.strip(), name)
@@ -301,27 +295,24 @@ def _check_blanks(names: np.ndarray, table: str) -> None:
                 f"{table}: the series {other!r} and {name!r} differ by blanks alone",
                 "write the name of a series in one way",
             )
+    return names, positions.reshape(-1).astype(np.int32)[codes]
 
 
 def _check_columns(frame: pd.DataFrame, roles: PanelRoles, name: str) -> None:
     columns = [str(column) for column in frame.columns]
     main = {"series": roles.series, "time": roles.time, "target": roles.target}
-    known = [("known", column) for column in roles.known]
-    for flag, column in (*main.items(), *known):
+    named = [*main.items(), *(("known", column) for column in roles.known)]
+    for flag, column in named:
         if column not in columns:
             raise DataError(
                 f"{name} has no column {column!r}, named by --{flag}",
                 suggest_nearest(column, columns),
             )
-    if len(set(main.values())) < 3:
+    if len({column for _, column in named}) < len(named):
         raise ConfigError(
-            "series, time and target name one column twice", "name three columns"
+            "--series, --time, --target and --known name one column twice",
+            "give each column one role",
         )
-    for column in roles.known:
-        if column in main.values():
-            raise ConfigError(
-                f"--known names {column!r}, which has another role", "leave it out"
-            )
     if frame.empty:
         raise DataError(f"{name} has no rows", "give a table with series")
 
@@ -332,14 +323,11 @@ def unused_columns(columns: Iterable[str], roles: PanelRoles) -> list[str]:
     unused = [column for column in columns if column not in used]
     if not unused:
         return []
-    count = (
-        "1 further column is"
-        if len(unused) == 1
-        else f"{len(unused)} further columns are"
-    )
     shown = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
+    count = format_count(len(unused), "further column")
+    verb = "is" if len(unused) == 1 else "are"
     return [
-        f"{count} left out ({shown}); --known names those that are known beforehand"
+        f"{count} {verb} left out ({shown}); --known names those that are known beforehand"
     ]
 
 
@@ -436,15 +424,13 @@ def _check_gaps(table: _SortedTable, positions: np.ndarray, offset: BaseOffset) 
     _refuse_other_frequency(table, gaps[0] + 1, old_spelling(offset))
     missing = int(positions[gaps[0] + 1] - positions[gaps[0]]) - 1
     raise DataError(
-        f"{table.place(gaps[0] + 1)}: {missing} step{'s' if missing > 1 else ''} missing before "
-        "it; AMLB would score such a series as if there were no gap",
+        f"{table.place(gaps[0] + 1)}: {format_count(missing, 'step')} missing before it; AMLB "
+        "would score such a series as if there were no gap",
         _HOW_TO_MEND,
     )
 
 
-def _settle_season(season: int | None, offset: BaseOffset) -> int:
-    if season is not None:
-        return season
+def _usual_season(offset: BaseOffset) -> int:
     usual = default_season(offset)
     if usual is None:
         raise ConfigError(
@@ -499,49 +485,34 @@ class _SeriesParts:
         if reason:
             self.left_out.append(LeftOut(series=name, reason=reason))
             return
-        places = self._positions[rows] - self._positions[rows[0]]
+        places = self._positions[rows]
         values = self._target[rows]
         # where each step takes what is known from: its row, or the last one before it
-        source = np.arange(len(rows))
-        if places[-1] >= len(rows) or np.isnan(values).any():
-            steps = np.arange(places[-1] + 1)
-            source = np.searchsorted(places, steps, side="right") - 1
-            values = self._filled_values(values, places, roles.gaps)
+        source = rows
+        if places[-1] - places[0] >= len(rows) or np.isnan(values).any():
+            steps = np.arange(places[0], places[-1] + 1)
+            source = rows[np.searchsorted(places, steps, side="right") - 1]
+            gappy = pd.Series(values, places).reindex(steps)
+            self._filled.append(int(gappy.isna().sum()))
+            filled = gappy.fillna(0.0) if roles.gaps == "zero" else gappy.ffill()
+            values = filled.to_numpy()
         self.names.append(name)
         self.values.append(values)
-        self.starts.append(int(self._positions[rows[0]]))
+        self.starts.append(int(places[0]))
         if roles.known:
-            self.known.append(self._known[rows][source])
-
-    def _filled_values(
-        self, target: np.ndarray, places: np.ndarray, gaps: Gaps
-    ) -> np.ndarray:
-        """Return a value for each step from the first to the last place."""
-        values = np.full(places[-1] + 1, np.nan)
-        values[places] = target
-        is_missing = np.isnan(values)
-        self._filled.append(int(is_missing.sum()))
-        if gaps == "zero":
-            return np.where(is_missing, 0.0, values)
-        seen = np.where(is_missing, 0, np.arange(len(values)))
-        return values[np.maximum.accumulate(seen)]
+            self.known.append(self._known[source])
 
     def _fault(self, rows: np.ndarray, roles: PanelRoles) -> str:
         """Return why a series cannot take part; empty where it can."""
         target = self._target[rows]
         is_broken = np.isinf(target) if roles.gaps != "refuse" else ~np.isfinite(target)
         if is_broken.any():
-            first = rows[np.argmax(is_broken)]
+            row = self._table.row(rows[np.argmax(is_broken)])
             remedy = " (--gaps fills or trims them)" if np.isnan(target).any() else ""
-            return (
-                f"{int(is_broken.sum())} missing or infinite values, the first in row "
-                f"{self._table.row(first)}"
-                f"{remedy}"
-            )
-        is_unknown = ~np.isfinite(self._known[rows])
-        if is_unknown.any():
-            first, column = np.argwhere(is_unknown)[0]
-            row = self._table.row(rows[first])
+            count = int(is_broken.sum())
+            return f"{count} missing or infinite values, the first in row {row}{remedy}"
+        for place, column in np.argwhere(~np.isfinite(self._known[rows])):
+            row = self._table.row(rows[place])
             return f"{roles.known[column]!r}, known beforehand, is missing in row {row}"
         return ""
 
@@ -561,19 +532,17 @@ class _SeriesParts:
 
     def notes(self, gaps: Gaps) -> list[str]:
         """Return a sentence on the gaps that were mended; none where there were none."""
-        filled, trimmed = np.array(self._filled), np.array(self._trimmed)
-        if gaps == "trim" and trimmed.any():
-            total = trimmed.sum() + sum(map(len, self.values))
+        filled, trimmed = sum(self._filled), sum(self._trimmed)
+        total = sum(map(len, self.values))
+        if gaps == "trim" and trimmed:
             return [
-                f"{int((trimmed > 0).sum())} series begin behind their last gap: "
-                f"{trimmed.sum():,} of {total:,} values are not used"
+                f"{np.count_nonzero(self._trimmed)} series begin behind their last gap: "
+                f"{trimmed:,} of {trimmed + total:,} values are not used"
             ]
-        if len(filled):
-            total = sum(map(len, self.values))
-            what = "0" if gaps == "zero" else "the value before it"
-            share = format_percent(float(filled.sum() / total))
-            return [
-                f"{filled.sum():,} missing steps of {len(filled)} series have {what} "
-                f"in their place ({share} of all values); they are scored like measured ones"
-            ]
-        return []
+        if not self._filled:
+            return []
+        what = "0" if gaps == "zero" else "the value before it"
+        return [
+            f"{filled:,} missing steps of {len(self._filled)} series have {what} in their place "
+            f"({format_percent(filled / total)} of all values); they are scored like measured ones"
+        ]

@@ -6,8 +6,7 @@ import csv
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -213,12 +212,8 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
             f"{path.name} has rows with more fields than the header",
             "name every column in the first line",
         ) from None
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        csv.Error,
-        ValueError,
-    ) as error:
+    # errors of pandas' parser among them
+    except (csv.Error, ValueError) as error:
         problem = str(error).strip().replace("\n", " ")
         raise SourceError(
             f"{path.name} is not a valid CSV file: {problem}",
@@ -252,41 +247,38 @@ def _restore_exact_numbers(
 
     The file is read as text a second time only where it holds long numbers or leading zeros.
     """
-    positions = []
-    for position, dtype in enumerate(frame.dtypes):
-        # to pandas, booleans are numbers too
-        is_boolean = pd.api.types.is_bool_dtype(dtype)
-        if pd.api.types.is_numeric_dtype(dtype) and not is_boolean:
-            positions.append(position)
-    if not positions or not may_hold_odd_numbers(path):
+    # to pandas, booleans are numbers too
+    numbers = frame.select_dtypes("number", exclude="bool").columns
+    if numbers.empty or not may_hold_odd_numbers(path):
         return frame, ()
-    odd_numbers = {position: _OddNumbers() for position in positions}
-    chunks = pd.read_csv(
-        path,
-        usecols=positions,
-        chunksize=_ROWS_AT_ONCE,
-        **{**how, "dtype": str},
-    )
-    for chunk in chunks:
-        for position, name in zip(positions, chunk.columns, strict=True):
+    # of each column: long numbers as the file writes them, by their row; texts such as 007
+    exact_by_row: dict[str, dict[int, Any]] = {name: {} for name in numbers}
+    with_zeros: dict[str, list[str]] = {name: [] for name in numbers}
+    positions = frame.columns.get_indexer(numbers).tolist()
+    options = {**how, "dtype": str, "usecols": positions, "chunksize": _ROWS_AT_ONCE}
+    for chunk in pd.read_csv(path, **options):
+        for name in numbers:
             texts = chunk[name].dropna()
             if how["decimal"] == ",":
                 texts = texts.str.replace(",", ".", regex=False)
-            # pandas keeps whole numbers exact, so only columns of floats have lost anything.
-            is_float = frame.dtypes.iloc[position] == "float64"
-            odd_numbers[position].collect(texts, with_long=is_float)
+            # pandas keeps whole numbers exact, so only columns of floats have lost anything
+            if frame[name].dtype == "float64":
+                # by length first: the pattern is slow, and few fields are long
+                long = texts[texts.str.len() >= _SHORTEST_LONG_NUMBER]
+                long = long[long.str.contains(LONG_NUMBER.pattern)]
+                exact_by_row[name] |= long.map(parse_number).to_dict()
+            with_zeros[name] += texts[texts.str.match(r"\s*[+-]?0\d")].tolist()
     notes = []
-    for position, odd in odd_numbers.items():
-        name = frame.columns[position]
-        if odd.exact_by_row:
-            is_long = frame.index.to_series().isin(odd.exact_by_row.keys())
-            exact = list(odd.exact_by_row.values())
+    for name in numbers:
+        if exact_by_row[name]:
+            is_long = frame.index.to_series().isin(exact_by_row[name])
+            exact = list(exact_by_row[name].values())
             restored = replace_as_objects(frame[name], is_long, exact)
             frame[name] = narrow_to_float64(restored)
-        if odd.leading_zeros:
-            first = odd.leading_zeros[0].strip()
+        if with_zeros[name]:
+            first = with_zeros[name][0].strip()
             notes.append(
-                f"column {name!r}: {len(odd.leading_zeros)} values with leading zeros, "
+                f"column {name!r}: {len(with_zeros[name])} values with leading zeros, "
                 f"{first!r} the first, are read as numbers, as AMLB reads "
                 "them; put a letter before them to keep them as texts"
             )
@@ -300,14 +292,10 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
     """
     for name in frame.columns.difference(list(texts)):
         values = frame[name]
-        is_text = not (
-            pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
-        )
         distinct = values.dropna().unique()
-        is_alone = [
+        if not all(
             isinstance(cell, str) and _NUMBER_ALONE.fullmatch(cell) for cell in distinct
-        ]
-        if not is_text or not all(is_alone):
+        ):
             continue
         numbers = read_written_numbers(distinct, ",").numbers
         if distinct.size and None not in numbers.values():
@@ -315,33 +303,6 @@ def _read_other_numbers(frame: pd.DataFrame, texts: frozenset[str]) -> pd.DataFr
             objects = replace_as_objects(values, values.notna(), exact)
             frame[name] = narrow_to_float64(objects)
     return frame
-
-
-@dataclass
-class _OddNumbers:
-    """The numbers of one column that need more than pandas made of them.
-
-    Attributes
-    ----------
-    exact_by_row : dict of int to number
-        Long numbers, as the file writes them, by their row.
-    leading_zeros : list of str
-        The texts of numbers such as ``007``.
-    """
-
-    exact_by_row: dict[int, int | float | Decimal] = field(default_factory=dict)
-    leading_zeros: list[str] = field(default_factory=list)
-
-    def collect(self, texts: pd.Series, *, with_long: bool) -> None:
-        """Add the odd ones of some fields, which are indexed by row."""
-        if with_long:
-            # by length first: the pattern is slow, and few fields are long
-            candidates = texts[texts.str.len() >= _SHORTEST_LONG_NUMBER]
-            is_long = candidates.str.contains(LONG_NUMBER.pattern)
-            for row, text in candidates[is_long].items():
-                self.exact_by_row[row] = parse_number(text)
-        has_zeros = texts.str.match(r"\s*[+-]?0\d")
-        self.leading_zeros += texts[has_zeros].tolist()
 
 
 def _refuse_web_page(path: Path) -> None:
@@ -374,11 +335,9 @@ def _check_padding(path: Path, n_columns: int) -> None:
 
 def _find_separator(header: list[str]) -> str:
     """Return the separator of a header that was read with commas."""
-    if len(header) == 1:
-        for separator in _OTHER_SEPARATORS:
-            if separator in header[0]:
-                return separator
-    return ","
+    is_one = len(header) == 1
+    found = [other for other in _OTHER_SEPARATORS if is_one and other in header[0]]
+    return found[0] if found else ","
 
 
 #: File ending to reader.

@@ -12,13 +12,12 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from amlb_ext.core.dates import look_like_dates
-from amlb_ext.core.display import shorten_text, text_table
+from amlb_ext.core.display import format_count, shorten_text, text_table
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.numbers import (
     MAX_EXACT_INTEGER,
@@ -52,7 +51,7 @@ _WARNING_WIDTH = 160
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnReading:
-    """How one column was read.
+    """How one column was read, in the order of :data:`HEADERS`.
 
     Attributes
     ----------
@@ -74,10 +73,6 @@ class ColumnReading:
     missing: int
     example: str
     warning: str = ""
-
-    def cells(self) -> list[Any]:
-        """Return the row of the table of roles, in the order of :data:`HEADERS`."""
-        return list(astuple(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +104,11 @@ class TableReading:
     columns: tuple[ColumnReading, ...]
 
 
+def as_flag(name: str, role: str) -> str:
+    """Return the flag that reads a column in a role."""
+    return "--as " + shlex.quote(f"{name}={role}")
+
+
 def describe_reading(
     task: Task,
     *,
@@ -137,13 +137,15 @@ def describe_reading(
     >>> reading.columns[0].read_as, reading.columns[0].warning
     ('category', 'numbers with a decimal comma? --as price=number --decimal ,')
     """
-    columns = []
-    for column in task.columns:
-        is_kept = kept is None or column.name in kept
-        reading = _describe_column(
-            task, column, is_kept=is_kept, is_dropped=column.name in dropped
+    columns = [
+        _describe_column(
+            task,
+            column,
+            is_kept=kept is None or column.name in kept,
+            is_dropped=column.name in dropped,
         )
-        columns.append(reading)
+        for column in task.columns
+    ]
     return TableReading(
         name=task.group or task.name,
         rows=len(task),
@@ -183,7 +185,12 @@ def _describe_column(
     # what was left out may be private, and this table is written into the suite
     example = ""
     if is_kept and len(present):
-        example = _example(column, present.iloc[0])
+        value = present.iloc[0]
+        # whole numbers are kept as floats
+        text = str(int(value)) if column.type == "integer" else str(value)
+        if column.type == "numeric":
+            text = f"{value:g}"
+        example = shorten_text(text, _EXAMPLE_WIDTH)
     return ColumnReading(
         name=column.name,
         read_as=read_as if is_kept else "ignored",
@@ -192,13 +199,6 @@ def _describe_column(
         example=example,
         warning=warning,
     )
-
-
-def _example(column: Column, value: Any) -> str:
-    if column.type == "integer":
-        return str(int(value))
-    text = f"{value:g}" if column.is_numeric else str(value)
-    return shorten_text(text, _EXAMPLE_WIDTH)
 
 
 # Warnings: the first that applies.
@@ -221,11 +221,10 @@ def _column_warning(
         looks = describe_texts(column, present)
         if looks:
             return looks
+    values = {"categorical": "value", "text": "value", "integer": "whole number"}
     is_one_per_row = levels == n_rows and n_rows >= MIN_ID_ROWS
-    if is_one_per_row and column.type in ("categorical", "text"):
-        return f"one value per row, an id? {drop}"
-    if is_one_per_row and column.type == "integer":
-        return f"one whole number per row, an id? {drop}"
+    if is_one_per_row and column.type in values:
+        return f"one {values[column.type]} per row, an id? {drop}"
     return ""
 
 
@@ -278,18 +277,16 @@ def describe_texts(column: Column, present: pd.Series) -> str:
     """
     if column.type == "boolean":
         return ""
-    as_date = _as_flag(column.name, "date")
-    if column.type == "date":
-        return f"dates, each a category: {as_date}"
-    counts = present.value_counts()
-    counts = counts[counts > 0]
-    rows_of_text = {str(text): int(n_rows) for text, n_rows in counts.items()}
-    looks = _describe_numbers(rows_of_text, _as_flag(column.name, "number"))
-    if looks:
-        return looks
-    if look_like_dates(pd.Series(list(rows_of_text), dtype=object)):
-        return f"dates, each a category: {as_date}"
-    return ""
+    is_date = column.type == "date"
+    if not is_date:
+        counts = present.value_counts()
+        counts = counts[counts > 0]
+        rows_of_text = {str(text): int(n_rows) for text, n_rows in counts.items()}
+        looks = _describe_numbers(rows_of_text, as_flag(column.name, "number"))
+        if looks:
+            return looks
+        is_date = look_like_dates(pd.Series(list(rows_of_text), dtype=object))
+    return f"dates, each a category: {as_flag(column.name, 'date')}" if is_date else ""
 
 
 def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
@@ -307,10 +304,10 @@ def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
     except DataError:
         return ""
     others = [text for text in texts if written.numbers[text] is None]
+    n_rows = sum(rows_of_text.values())
     n_others = sum(rows_of_text[text] for text in others)
-    n_numbers = sum(rows_of_text.values()) - n_others
     is_enough = len(texts) - len(others) >= MIN_NUMBERS
-    if n_numbers < MOSTLY_NUMBERS * (n_numbers + n_others):
+    if n_rows - n_others < MOSTLY_NUMBERS * n_rows:
         return ""
     example = shorten_text(written.example, _EXAMPLE_WIDTH)
     if is_ambiguous:
@@ -322,10 +319,9 @@ def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
         as_number += " --decimal ,"
     if others and is_enough:
         other = shorten_text(others[0], _EXAMPLE_WIDTH)
-        values, these = ("values", "these") if n_others > 1 else ("value", "it")
         return (
-            f"numbers, but for {n_others} {values} such as {other!r}? {as_number} makes {these} "
-            "missing"
+            f"numbers, but for {format_count(n_others, 'value')} such as {other!r}? {as_number} "
+            "makes the latter missing"
         )
     if others:
         return ""
@@ -339,23 +335,15 @@ def _describe_numbers(rows_of_text: Mapping[str, int], as_number: str) -> str:
     if not is_enough:
         return ""
     what = "times of day" if written.is_time else "numbers"
-    return (
-        f"{what} such as {shorten_text(written.example, _EXAMPLE_WIDTH)!r}? {as_number}"
-    )
-
-
-def _as_flag(name: str, role: str) -> str:
-    return "--as " + shlex.quote(f"{name}={role}")
+    return f"{what} such as {example!r}? {as_number}"
 
 
 def _target_warning(task: Task) -> str:
     """Return why the target may be the wrong column, or read the wrong way."""
     other = "name another column with --target"
     if not task.kind.is_classification:
-        values = task.target.to_numpy()
-        is_counter = len(np.unique(values)) == len(values) and (
-            values.max() - values.min() == len(values) - 1
-        )
+        span = np.ptp(task.target.to_numpy())
+        is_counter = task.target.is_unique and span == len(task) - 1
         return f"it only counts the rows; {other}" if is_counter else ""
     looks = describe_target_texts(task)
     if looks:
@@ -366,8 +354,7 @@ def _target_warning(task: Task) -> str:
     per_class = len(task) / len(task.labels)
     if per_class >= MIN_ROWS_PER_CLASS:
         return ""
-    counts = task.target.value_counts()
-    n_alone = int((counts == 1).sum())
+    n_alone = int((task.target.value_counts() == 1).sum())
     return (
         f"{len(task.labels)} classes in {len(task)} rows, {per_class:.1f} rows per class, "
         f"{n_alone} classes of a single row: too few to learn from; {other}"
@@ -395,26 +382,30 @@ def reading_text(readings: Sequence[TableReading], full_table: str = "") -> str:
         Where all columns are listed; named where some are not shown.
     """
     is_short = len(readings) > MAX_TABLES_SHOWN
-    blocks = []
+    lines: list[str] = []
     for reading in readings:
-        lines = [_target_line(reading)]
+        lines.append(_target_line(reading))
         if reading.target_warning:
             warning = shorten_text(reading.target_warning, _WARNING_WIDTH)
             lines.append(f"  warning: the target: {warning}")
         shown = _shown_columns(reading.columns, only_warnings=is_short)
-        if shown:
-            rows = []
-            for column in shown:
-                # a foreign name or value may hold line ends, or act on the terminal
-                name, *counts, warning = column.cells()
-                short_warning = shorten_text(warning, _WARNING_WIDTH)
-                rows.append([shorten_text(name), *counts, short_warning])
+        rows = []
+        for column in shown:
+            # a foreign name or value may hold line ends, or act on the terminal
+            name, *counts, warning = astuple(column)
+            short_warning = shorten_text(warning, _WARNING_WIDTH)
+            rows.append([shorten_text(name), *counts, short_warning])
+        if rows:
             lines.append(text_table(HEADERS, rows, indent=2))
-        n_hidden = len(reading.columns) - len(shown)
-        if n_hidden:
-            lines.append(_hidden_line(reading, shown, full_table))
-        blocks.append("\n".join(lines))
-    return "\n".join(blocks)
+        hidden = [column for column in reading.columns if column not in shown]
+        if hidden:
+            n_warned = sum(bool(column.warning) for column in hidden)
+            where = f"; all are in {full_table}" if full_table else ""
+            lines.append(
+                f"  ... and {format_count(len(hidden), 'more column')}, {n_warned} of them with a "
+                f"warning{where}"
+            )
+    return "\n".join(lines)
 
 
 def _target_line(reading: TableReading) -> str:
@@ -423,11 +414,10 @@ def _target_line(reading: TableReading) -> str:
     what = reading.kind
     if reading.classes:
         what += f", {reading.classes} classes"
+    chosen = {"last column": "the last column", "by name": "chosen by its name"}
     how = ""
-    if reading.target_choice == "last column":
-        how = ": the last column, since --target names none"
-    elif reading.target_choice == "by name":
-        how = ": chosen by its name, since --target names none"
+    if reading.target_choice in chosen:
+        how = f": {chosen[reading.target_choice]}, since --target names none"
     return (
         f"{shorten_text(reading.name)}: {reading.rows} rows, {len(reading.columns)} columns; "
         f"target{plural} {listed} ({what}){how}"
@@ -440,31 +430,12 @@ def _shown_columns(
     """Return the columns to print, in the table's order."""
     if len(columns) <= MAX_COLUMNS_SHOWN and not only_warnings:
         return list(columns)
-    n_plain = 0 if only_warnings else FEW_COLUMNS
-    n_warned = MAX_COLUMNS_SHOWN - FEW_COLUMNS
-    shown = []
-    for column in columns:
-        if column.warning and n_warned:
-            n_warned -= 1
-            shown.append(column)
-        elif not column.warning and n_plain:
-            n_plain -= 1
-            shown.append(column)
-    return shown
-
-
-def _hidden_line(
-    reading: TableReading, shown: Sequence[ColumnReading], full_table: str
-) -> str:
-    n_hidden = len(reading.columns) - len(shown)
-    n_warned = sum(bool(column.warning) for column in reading.columns)
-    n_warned -= sum(bool(column.warning) for column in shown)
-    plural = "" if n_hidden == 1 else "s"
-    with_warning = (
-        f"{n_warned} of them with a warning" if n_warned else "without a warning"
-    )
-    where = f"; all are in {full_table}" if full_table else ""
-    return f"  ... and {n_hidden} more column{plural}, {with_warning}{where}"
+    warned = [column for column in columns if column.warning]
+    shown = warned[: MAX_COLUMNS_SHOWN - FEW_COLUMNS]
+    if not only_warnings:
+        plain = [column for column in columns if not column.warning]
+        shown += plain[:FEW_COLUMNS]
+    return [column for column in columns if column in shown]
 
 
 def reading_csv(readings: Iterable[TableReading]) -> str:
@@ -487,18 +458,8 @@ def reading_csv(readings: Iterable[TableReading]) -> str:
     writer.writerow(["table", *HEADERS])
     for reading in readings:
         for target in reading.targets:
-            classes = reading.classes or ""
-            writer.writerow(
-                [
-                    reading.name,
-                    target,
-                    "target",
-                    classes,
-                    "",
-                    "",
-                    reading.target_warning,
-                ]
-            )
+            cells = ["target", reading.classes or "", "", "", reading.target_warning]
+            writer.writerow([reading.name, target, *cells])
         for column in reading.columns:
-            writer.writerow([reading.name, *column.cells()])
+            writer.writerow([reading.name, *astuple(column)])
     return text.getvalue()

@@ -22,16 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.sources.panel import Panel
 
 #: Columns beside the lags: who, when, where in the season, the value a season before the target.
-SERIES, CUTOFF, PLACE, LAST_SEASON = (
-    "series",
-    "cutoff",
-    "place_in_season",
-    "season_before",
-)
+SERIES, CUTOFF = "series", "cutoff"
+PLACE, LAST_SEASON = "place_in_season", "season_before"
 #: More rows than this are thinned, unless the user names a step.
 MANY_ROWS = 20_000
 #: Fewer times than this cannot be split forward in time.
@@ -69,8 +66,8 @@ class SeriesRows:
         """What a user should know of the rows, one sentence each."""
         n_series = self.frame[SERIES].nunique()
         notes = [
-            f"{len(self.frame):,} windows of {n_series} series are rows, {self.step} step"
-            f"{'' if self.step == 1 else 's'} apart; values are in scales of their window"
+            f"{len(self.frame):,} windows of {n_series} series are rows, "
+            f"{format_count(self.step, 'step')} apart; values are in scales of their window"
         ]
         if self.n_constant:
             notes.append(

@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from amlb_ext.core.config import SourceConfig
-from amlb_ext.core.errors import SourceError
 from amlb_ext.sources.column_roles import csv_format
 from amlb_ext.sources.panel import Gaps, PanelRoles, unused_columns
 from amlb_ext.sources.read_table import check_table_file, read_table
@@ -87,30 +86,6 @@ class SeriesTask:
     source: str
     open: Callable[[], SeriesTable]
     entry: Mapping[str, Any] = field(default_factory=dict)
-
-
-def whole_number(settings: Mapping[str, Any], key: str, where: str) -> int:
-    """Return a setting of a definition that must be a whole number of 1 or more.
-
-    Raises
-    ------
-    SourceError
-        It is something else; ``where`` names the task.
-
-    Examples
-    --------
-    >>> whole_number({"horizon": "12"}, "horizon", "a.yaml")
-    12
-    """
-    value = settings[key]
-    # YAML makes true of "yes", and true is an integer to Python
-    is_whole = isinstance(value, int | str) and not isinstance(value, bool)
-    if not is_whole or not str(value).isdecimal() or int(value) < 1:
-        raise SourceError(
-            f"{where}: {key} is {str(value)[:50]!r}",
-            "write a whole number, 1 or more",
-        )
-    return int(value)
 
 
 # The file of a long table: one row for each series and time.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -100,21 +101,24 @@ def stack_tables(tables: Sequence[Table]) -> Table:
             if name in other.categories:
                 united = (*categories.get(name, ()), *other.categories[name])
                 categories[name] = tuple(dict.fromkeys(united))
-    columns = {}
-    for name, value_class in classes.items():
-        parts = [table.frame[name] for table in tables]
-        columns[name] = _stack_column(parts, value_class)
+    columns = {
+        name: _stack_column([table.frame[name] for table in tables], value_class)
+        for name, value_class in classes.items()
+    }
     # All folds of a task tend to have the same notes, and one of each is enough.
-    notes: dict[str, None] = {}
-    for table in tables:
-        notes |= dict.fromkeys(table.notes)
-    return Table(
-        name=first.name,
-        frame=pd.DataFrame(columns),
-        types=types,
-        categories=categories,
-        notes=tuple(notes),
-    )
+    notes = dict.fromkeys(chain.from_iterable(table.notes for table in tables))
+    return Table(first.name, pd.DataFrame(columns), types, categories, tuple(notes))
+
+
+def read_fold(train: Sequence[int], test: Sequence[int]) -> Fold:
+    """Return a fold from positions of rows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something else than positions was given.
+    """
+    return Fold(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
 
 
 def check_folds(folds: Sequence[Fold], n_rows: int, spec: str, *, remedy: str) -> None:
@@ -164,28 +168,16 @@ def join_folds(pairs: Sequence[tuple[Table, Table]]) -> Table:
     >>> len(table.frame), table.folds[1].train.tolist(), table.folds[1].test.tolist()
     (4, [2, 3], [0, 1])
     """
-    tables = []
-    fold_sizes = []
-    for train, test in pairs:
-        tables += [train, test]
-        fold_sizes.append(len(train.frame) + len(test.frame))
+    tables = list(chain.from_iterable(pairs))
+    sizes = [len(table.frame) for table in tables]
     table = stack_tables(tables)
     positions = np.arange(len(table.frame), dtype=np.int64)
     # A single fold has no rows in common with another.
     if len(pairs) > 1:
-        fold_of_row = np.repeat(np.arange(len(pairs)), fold_sizes)
+        fold_of_row = np.repeat(np.arange(len(tables)) // 2, sizes)
         table, positions = _merge_repeated_rows(table, fold_of_row)
-    folds = []
-    start = 0
-    for (train, _), size in zip(pairs, fold_sizes, strict=True):
-        end = start + size
-        test_start = start + len(train.frame)
-        fold = Fold(
-            train=positions[start:test_start],
-            test=positions[test_start:end],
-        )
-        folds.append(fold)
-        start = end
+    parts = np.split(positions, np.cumsum(sizes)[:-1])
+    folds = map(Fold, parts[::2], parts[1::2])
     return replace(table, folds=tuple(folds))
 
 
@@ -214,13 +206,11 @@ def _check_names(first: Table, other: Table) -> None:
     names = list(other.frame.columns)
     if names == wanted:
         return
-    missing = [name for name in wanted if name not in names]
-    added = [name for name in names if name not in wanted]
-    problems = []
-    if missing:
-        problems.append(f"lacks {missing[:5]}")
-    if added:
-        problems.append(f"adds {added[:5]}")
+    differing = {
+        "lacks": [name for name in wanted if name not in names],
+        "adds": [name for name in names if name not in wanted],
+    }
+    problems = [f"{verb} {found[:5]}" for verb, found in differing.items() if found]
     problem = " and ".join(problems) or "has them in another order"
     raise DataError(
         f"{other.name} must have the columns of {first.name}, but it {problem}",
@@ -236,16 +226,13 @@ def _classify_values(table: Table, name: str) -> str:
     values = table.frame[name]
     if not values.notna().any():
         return ""
-    if pd.api.types.is_bool_dtype(values):
-        return "boolean"
-    if is_numeric(values):
-        return "numeric"
-    if pd.api.types.is_datetime64_any_dtype(values):
-        return "date"
     # Booleans with gaps have the dtype object.
     if all(isinstance(value, bool | np.bool_) for value in values.dropna()):
         return "boolean"
-    return "text"
+    if is_numeric(values):
+        return "numeric"
+    is_date = pd.api.types.is_datetime64_any_dtype(values)
+    return "date" if is_date else "text"
 
 
 def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
@@ -263,9 +250,8 @@ def _stack_column(parts: Sequence[pd.Series], value_class: str) -> pd.Series:
 def _may_be_inexact(values: pd.Series) -> bool:
     """Whether a column of numbers may change when it is converted to another dtype."""
     if pd.api.types.is_integer_dtype(values):
-        is_too_high = values.max() > MAX_EXACT_INTEGER
-        is_too_low = values.min() < -MAX_EXACT_INTEGER
-        return bool(is_too_high or is_too_low)
+        is_above = values.max() > MAX_EXACT_INTEGER
+        return bool(is_above or values.min() < -MAX_EXACT_INTEGER)
     return pd.api.types.is_object_dtype(values)
 
 

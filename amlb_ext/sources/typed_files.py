@@ -7,21 +7,16 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from amlb_ext.core.errors import DataError, SourceError
-from amlb_ext.core.frames import (
-    NA_TEXTS,
-    check_names,
-    plain_frame,
-    to_pandas,
-)
+from amlb_ext.core.frames import NA_TEXTS, check_names, plain_frame, to_pandas
 from amlb_ext.core.numbers import parse_number
 from amlb_ext.core.packed import COPY_BYTES, UnpackLimits, open_zip
 from amlb_ext.core.parquet import check_expansion
@@ -36,6 +31,7 @@ MAX_SHEET_CELLS = 50_000_000
 _CELL = re.compile(rb"""\br\s?=\s?["']([A-Z]{1,3})(\d{1,7})["']""")
 #: The longest text that it finds.
 _CELL_BYTES = 16
+_TEXT_TYPES = (pa.string(), pa.large_string())
 #: What pandas and Arrow raise for a damaged file, or for metadata of pandas that lie about it.
 _DAMAGED = (
     ArithmeticError,
@@ -79,11 +75,7 @@ def read_parquet(
         if columns is not None:
             columns = list(columns) if {*columns} <= {*stored.names} else None
         check_expansion(path, columns, limits)
-        is_text = {
-            field.name: pa.types.is_string(field.type)
-            or pa.types.is_large_string(field.type)
-            for field in stored
-        }
+        texts = [field.name for field in stored if field.type in _TEXT_TYPES]
         # named nowhere, so that it is gone when the frame stands
         frame = to_pandas(
             pq.read_table(
@@ -91,7 +83,7 @@ def read_parquet(
                 columns=columns,
                 # a folder called year=2024 would add a column
                 partitioning=None,
-                read_dictionary=[name for name in dictionaries if is_text.get(name)],
+                read_dictionary=[name for name in dictionaries if name in texts],
                 # a file read ahead is in memory twice
                 pre_buffer=False,
             ),
@@ -121,25 +113,19 @@ def read_arrow(path: Path, limits: UnpackLimits | None = None) -> Table:
 def _open_arrow(path: Path, limits: UnpackLimits) -> pa.Table:
     with path.open("rb") as file:
         start = file.read(6)
-    if start.startswith(b"FEA1"):
-        # of the first version, which packs nothing
-        return feather.read_table(path)
     packed = path.stat().st_size
     with pa.OSFile(str(path)) as stream:
         # a stream has no mark of its own
-        is_file = start.startswith(b"ARROW1")
-        reader = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(stream)
-        batches = (
-            (reader.get_batch(number) for number in range(reader.num_record_batches))
-            if is_file
-            else reader
-        )
+        if start.startswith(b"ARROW1"):
+            reader = pa.ipc.open_file(stream)
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            batches = reader = pa.ipc.open_stream(stream)
         kept = []
-        size = 0
         for batch in batches:
-            size += batch.nbytes
-            limits.check_bytes(path.name, size, packed)
             kept.append(batch)
+            size = sum(part.nbytes for part in kept)
+            limits.check_bytes(path.name, size, packed)
     return pa.Table.from_batches(kept, reader.schema)
 
 
@@ -199,9 +185,7 @@ def _check_sheets(path: Path, parts: zipfile.ZipFile) -> None:
             while block := stream.read(COPY_BYTES):
                 for letters, row in _CELL.findall(rest + block):
                     n_rows = max(n_rows, int(row))
-                    column = 0
-                    for letter in letters:
-                        column = 26 * column + letter - 64
+                    column = reduce(lambda high, low: 26 * high + low - 64, letters, 0)
                     n_columns = max(n_columns, column)
                 rest = block[-_CELL_BYTES:]
         check_cells(path, n_rows, n_columns, MAX_SHEET_CELLS)
@@ -233,24 +217,21 @@ def read_json_lines(path: Path) -> Table:
         raise not_utf8(path, error) from None
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
-    full = {
-        name: column + [None] * (n_rows - len(column))
-        for name, column in columns.items()
-    }
-    return _typed_table(pd.DataFrame(full, dtype=object), path)
+    for column in columns.values():
+        column += [None] * (n_rows - len(column))
+    return _typed_table(pd.DataFrame(columns, dtype=object), path)
 
 
 def _parse_line(line: str, number: int, path: Path) -> dict[str, Any]:
     try:
         row = json.loads(line, parse_float=parse_number, object_pairs_hook=_as_row)
-    except (ValueError, RecursionError) as error:
-        problem = f"line {number} cannot be read: {str(error)[:200]}"
-    else:
         if isinstance(row, dict):
             return row
-        problem = f"line {number} is a {type(row).__name__}"
+        problem = f"it is a {type(row).__name__}"
+    except (ValueError, RecursionError) as error:
+        problem = str(error)[:200]
     raise SourceError(
-        f"{path.name}: {problem}",
+        f"{path.name}: line {number} cannot be read: {problem}",
         'write one object on each line: {"age": 41, "city": "Oslo"}',
     )
 
@@ -289,10 +270,10 @@ def _typed_table(frame: pd.DataFrame, path: Path, notes: tuple[str, ...] = ()) -
     """Return a table whose categories are those that the file declares."""
     frame, index, index_notes = _without_index(frame)
     frame, plain_notes = plain_frame(frame, what=path.name)
-    categories = {}
-    for name, values in frame.items():
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            categories[str(name)] = tuple(values.cat.categories)
+    declared = frame.select_dtypes("category")
+    categories = {
+        str(name): tuple(values.cat.categories) for name, values in declared.items()
+    }
     types: dict[str, ColumnType] = dict.fromkeys(categories, "categorical")
     return Table(
         name=path.name,
@@ -309,10 +290,9 @@ def _without_index(
 ) -> tuple[pd.DataFrame, pd.Index | None, tuple[str, ...]]:
     """Make columns of named index levels; return an index without a name apart, and a note."""
     names = [level for level in frame.index.names if level is not None]
-    doubled = [name for name in names if name in frame.columns]
-    if doubled:
+    for name in frame.columns.intersection(names):
         raise DataError(
-            f"the index and a column are both called {doubled[0]!r}",
+            f"the index and a column are both called {name!r}",
             "rename one of them, or write the file without its index",
         )
     if names:

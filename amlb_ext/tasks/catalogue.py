@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -245,21 +246,16 @@ def with_data_files(files: Mapping[str, Path], *, licence: str = "") -> list[Wei
                 f"--data names {name!r}, which takes no file",
                 suggest_nearest(name, DATA_FORMS),
             )
+    stated = licence or "not stated: the user's own copy, not to be published"
     tasks = []
     for task in TASKS.values():
-        name = task.stands_for if task.stands_for in files else task.name
-        tasks.append(_with_file(task, name, files, licence))
+        path = files.get(task.stands_for or task.name)
+        tasks.append(task if path is None else _with_file(task, path, stated))
     return tasks
 
 
-def _with_file(
-    task: WeirdTask, name: str, files: Mapping[str, Path], licence: str
-) -> WeirdTask:
-    if name not in files:
-        return task
-    path = files[name]
-    stated = licence or "not stated: the user's own copy, not to be published"
-    if name == _CHESS.name:
+def _with_file(task: WeirdTask, path: Path, stated: str) -> WeirdTask:
+    if task.stands_for == _CHESS.name:
         games = chess.read_games(path)
         # before minutes go by with other tasks
         chess.check_enough(games)
@@ -269,17 +265,11 @@ def _with_file(
             f"{games.too_strong:,} of other ratings are left out"
         )
         return replace(_CHESS, licence=stated, draw=draw, note=note)
-    sizes = {"shuffle_easy": (2000, 1000), "shuffle_hard": (1000, 1000)}
-    n_train, n_test = sizes[name]
-    images = _read_images(path)
     is_colour = len(task.row_shape) == 3
-    patches.check_images(images, n_train + n_test, is_colour=is_colour)
-    draw = partial(
-        patches.draw_from_images,
-        images=images,
-        n_train=n_train,
-        n_test=n_test,
-    )
+    sizes: dict[str, Any] = {"n_train": 1000 if is_colour else 2000, "n_test": 1000}
+    images = _read_images(path)
+    patches.check_images(images, sum(sizes.values()), is_colour=is_colour)
+    draw = partial(patches.draw_from_images, images=images, **sizes)
     image = f"27 x 27 pixels out of a picture of {path.name}"
     return replace(
         task,

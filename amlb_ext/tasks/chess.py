@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,19 +82,17 @@ def read_games(path: Path) -> GameFile:
     SourceError
         The file cannot be read, a game of it is too long, or too much comes out of it.
     """
-    games = []
+    games: list[Game] = []
     broken = too_strong = 0
     try:
         for headers, text in _entries(path):
             ratings = [headers.get(key, "") for key in ("WhiteElo", "BlackElo")]
             if not all(r.isdecimal() and int(r) < MAX_RATING for r in ratings):
                 too_strong += 1
-                continue
-            game = parse_game(text, headers.get("Result", ""))
-            if game is None:
+            elif game := parse_game(text, headers.get("Result", "")):
+                games.append(game)
+            else:
                 broken += 1
-                continue
-            games.append(game)
             if len(games) == MAX_GAMES:
                 break
     except DAMAGED as error:
@@ -218,7 +215,13 @@ def _entries(path: Path) -> Iterator[tuple[dict[str, str], str]]:
     headers: dict[str, str] = {}
     lines: list[str] = []
     characters = 0
-    with _open_text(path) as file:
+    packed = path.stat().st_size
+    with open_decompressed(path) as stream:
+        counted = CountingStream(
+            stream, name=path.name, packed=packed, limits=UnpackLimits()
+        )
+        buffered = io.BufferedReader(counted)
+        file = io.TextIOWrapper(buffered, "utf-8-sig", errors="replace")
         while line := file.readline(MAX_GAME_CHARACTERS):
             characters += len(line)
             if characters > MAX_GAME_CHARACTERS:
@@ -236,15 +239,3 @@ def _entries(path: Path) -> Iterator[tuple[dict[str, str], str]]:
             headers[match[1]] = match[2]
     if headers:
         yield headers, "".join(lines)
-
-
-@contextmanager
-def _open_text(path: Path) -> Iterator[io.TextIOWrapper]:
-    packed = path.stat().st_size
-    with open_decompressed(path) as stream:
-        counted = CountingStream(
-            stream, name=path.name, packed=packed, limits=UnpackLimits()
-        )
-        yield io.TextIOWrapper(
-            io.BufferedReader(counted), "utf-8-sig", errors="replace"
-        )

@@ -30,12 +30,10 @@ def draw_digits(rng: np.random.Generator, *, unlabelled: int = UNLABELLED) -> Dr
     """Return 26 labelled, 500 test and 15,962 unlabelled pictures of 15 × 7 in colour."""
     spare, _ = _pictures(unlabelled, rng, SHARES)
     test, test_codes = _pictures(TEST, rng, SHARES)
-    labelled, codes = _pictures(LABELLED, rng, LABELLED_SHARES, one_of_each=True)
-    train_labels = name_labels(codes, LABELS)
-    test_labels = name_labels(test_codes, LABELS)
+    train, codes = _pictures(LABELLED, rng, LABELLED_SHARES, one_of_each=True)
     return Draw(
-        train=Rows(features=_frame(labelled), labels=train_labels),
-        test=Rows(features=_frame(test), labels=test_labels),
+        train=Rows(features=_frame(train), labels=name_labels(codes, LABELS)),
+        test=Rows(features=_frame(test), labels=name_labels(test_codes, LABELS)),
         unlabelled=_frame(spare),
     )
 
@@ -55,11 +53,9 @@ def _pictures(
     codes = rng.choice(6, n, p=shares)
     if one_of_each:
         codes[:6] = np.arange(6)
-        order = rng.permutation(n)
-        codes = codes[order]
+        codes = codes[rng.permutation(n)]
     background = _backgrounds(n, rng)
-    mean_colour = background.mean(axis=(1, 2))
-    colour = _contrasting_colours(mean_colour, rng)
+    colour = _contrasting_colours(background.mean(axis=(1, 2)), rng)
     masks = np.zeros((n, HEIGHT, WIDTH), dtype=bool)
     glyphs = [glyph(code) for code in range(6)]
     glyph_height, glyph_width = glyphs[0].shape
@@ -70,10 +66,8 @@ def _pictures(
         x = slice(lefts[row], lefts[row] + glyph_width)
         masks[row, y, x] = glyphs[codes[row]]
     # a colour for each picture, and a mask for each of its channels
-    foreground = colour[:, None, None]
-    pictures = np.where(masks[..., None], foreground, background)
-    pictures = pictures.round().clip(0, 255)
-    return pictures.astype(np.uint8), codes
+    pictures = np.where(masks[..., None], colour[:, None, None], background)
+    return pictures.round().clip(0, 255).astype(np.uint8), codes
 
 
 def _backgrounds(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -93,12 +87,10 @@ def _contrasting_colours(mean: np.ndarray, rng: np.random.Generator) -> np.ndarr
     """Return a colour for each picture that differs from its background's mean, ``(n, 3)``."""
     colours = rng.uniform(0, 255, mean.shape)
     while True:
-        difference = np.abs(colours - mean)
-        contrast = difference.mean(axis=1)
+        contrast = np.abs(colours - mean).mean(axis=1)
         weak = np.flatnonzero(contrast < LEAST_CONTRAST)
         if not len(weak):
-            noise = rng.normal(0, 12, colours.shape)
-            return colours + noise
+            return colours + rng.normal(0, 12, colours.shape)
         colours[weak] = rng.uniform(0, 255, (len(weak), 3))
 
 

@@ -49,15 +49,17 @@ def play_game(rng: np.random.Generator) -> tuple[list[int], int]:
     moves: list[int] = []
     for ply in range(PLIES):
         player = ply % 2
+        # the bit of a stone that is dropped into a column
         free = [column for column in range(COLUMNS) if heights[column] < HEIGHT]
-        column = None
+        stones = {column: 1 << (7 * column + heights[column]) for column in free}
+        wins = []
         if chances[ply, 0] < skill[player]:
-            column = _winning_column(boards[player], heights, free)
-            if column is None:
-                column = _winning_column(boards[1 - player], heights, free)
-        if column is None:
-            column = _likely_column(free, chances[ply, 1])
-        boards[player] |= _stone(column, heights[column])
+            for board in (boards[player], boards[1 - player]):
+                wins += [column for column in free if has_four(board | stones[column])]
+        shares = np.cumsum(_WEIGHTS[free])
+        likely = free[int(np.searchsorted(shares, chances[ply, 1] * shares[-1]))]
+        column = wins[0] if wins else likely
+        boards[player] |= stones[column]
         heights[column] += 1
         moves.append(column)
         if has_four(boards[player]):
@@ -79,38 +81,16 @@ def _rows(games: list[tuple[list[int], int]], rng: np.random.Generator) -> Rows:
     values = np.zeros((len(games), PLIES + 1), dtype=np.int64)
     texts = []
     for row, (moves, _) in enumerate(games):
-        n_hidden = int(rng.integers(0, MAX_HIDDEN + 1))
-        n_kept = len(moves) - n_hidden
-        kept = moves[:n_kept]
+        n_kept = len(moves) - int(rng.integers(0, MAX_HIDDEN + 1))
         # columns count from 1, so that 0 says that there was no such move
-        written = [column + 1 for column in kept]
+        written = [column + 1 for column in moves[:n_kept]]
         values[row, :n_kept] = written
         values[row, PLIES] = n_kept
         texts.append(" ".join(map(str, written)))
     winners = np.array([winner for _, winner in games])
     names = [f"move{ply:02d}" for ply in range(PLIES)]
-    names.append("moves")
     return Rows(
-        features=pd.DataFrame(values, columns=names),
+        features=pd.DataFrame(values, columns=[*names, "moves"]),
         labels=name_labels(winners, LABELS),
         texts=tuple(texts),
     )
-
-
-def _stone(column: int, height: int) -> int:
-    """Return the bit of a stone that is dropped onto so many others."""
-    return 1 << (7 * column + height)
-
-
-def _winning_column(board: int, heights: list[int], free: list[int]) -> int | None:
-    for column in free:
-        if has_four(board | _stone(column, heights[column])):
-            return column
-    return None
-
-
-def _likely_column(free: list[int], chance: float) -> int:
-    shares = np.cumsum(_WEIGHTS[free])
-    height = chance * shares[-1]
-    chosen = np.searchsorted(shares, height)
-    return free[int(chosen)]

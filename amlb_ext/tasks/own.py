@@ -78,9 +78,7 @@ def _checked_draw(
     if not isinstance(draw, Draw):
         raise ConfigError(f"--task {word} draws {type(draw).__name__}", _REMEDY)
     fault = _rows_fault(draw.train, "train") or _rows_fault(draw.test, "test")
-    if not fault:
-        fault = _pair_fault(draw, labels)
-    if fault:
+    if fault := fault or _pair_fault(draw, labels):
         raise ConfigError(
             f"--task {word}: {fault}", "mend the function; nothing is filled in"
         )
@@ -102,8 +100,8 @@ def _rows_fault(rows: Any, part: str) -> str:
         known = np.isfinite(values.to_numpy(dtype=float)) if is_number else [False]
         if not np.all(known):
             return f"column {name!r} of {part} holds something that is no finite number"
-    if np.shape(rows.labels) != (len(features),):
-        shape = np.shape(rows.labels)
+    shape = np.shape(rows.labels)
+    if shape != (len(features),):
         return f"{part} has {len(features)} rows, and labels of shape {shape}"
     return f"a label of {part} is missing" if pd.isna(rows.labels).any() else ""
 
@@ -112,9 +110,7 @@ def _pair_fault(draw: Draw, labels: set[str] | None) -> str:
     """Return what is wrong with training and test rows together; empty where nothing is."""
     others = {"test": draw.test.features, "unlabelled": draw.unlabelled}
     for part, features in others.items():
-        if features is not None and not draw.train.features.columns.equals(
-            features.columns
-        ):
+        if features is not None and list(features) != list(draw.train.features):
             return f"the columns of {part} are not those of train, in their order"
     trained, tested = _texts(draw.train.labels), _texts(draw.test.labels)
     if len(trained) < 2:

@@ -53,10 +53,8 @@ def cut_patches(images: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
     in_order = np.stack(blocks, axis=1)
     places = np.array([rng.permutation(9) for _ in images])
     # one index for all pixels and channels of a patch
-    n_pixel_axes = in_order.ndim - 2
-    index = places.reshape(len(images), 9, *[1] * n_pixel_axes)
-    shuffled = np.take_along_axis(in_order, index, axis=1)
-    return shuffled, places
+    index = np.expand_dims(places, tuple(range(2, in_order.ndim)))
+    return np.take_along_axis(in_order, index, axis=1), places
 
 
 def rows_of_images(
@@ -64,10 +62,8 @@ def rows_of_images(
 ) -> Rows:
     """Return a row for each patch of 8-bit images."""
     patches, places = cut_patches(images, rng)
-    n_rows = 9 * len(images)
-    values = patches.reshape(n_rows, -1).astype(np.int64)
-    is_grey = images.ndim == 3
-    channels = ("",) if is_grey else ("r", "g", "b")
+    values = patches.reshape(9 * len(images), -1).astype(np.int64)
+    channels = ("",) if images.ndim == 3 else ("r", "g", "b")
     names = []
     for y in range(PATCH):
         for x in range(PATCH):
@@ -75,8 +71,7 @@ def rows_of_images(
     features = pd.DataFrame(values, columns=names)
     numbers = first_id + np.arange(len(images))
     features.insert(0, GROUP, np.repeat(numbers, 9))
-    labels = name_labels(places.ravel(), LABELS)
-    return Rows(features=features, labels=labels)
+    return Rows(features=features, labels=name_labels(places.ravel(), LABELS))
 
 
 def draw_easy(rng: np.random.Generator) -> Draw:
@@ -109,8 +104,7 @@ def draw_from_images(
     wanted = n_train + n_test
     check_images(images, wanted, is_colour=images.ndim == 4)
     order = rng.permutation(len(images))
-    cropped = [_crop(images[row], rng) for row in order[:wanted]]
-    crops = np.stack(cropped)
+    crops = np.stack([_crop(images[row], rng) for row in order[:wanted]])
     return _draw_of_images(crops[:n_train], crops[n_train:], rng)
 
 
@@ -148,48 +142,31 @@ def _draw_of_images(
     )
 
 
-@cache
-def _small_digits() -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return scikit-learn's digits, ``(1797, 8, 8)`` in [0, 1], and the rows of each digit."""
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    rows = []
-    for digit in range(10):
-        is_digit = digits.target == digit
-        rows.append(np.flatnonzero(is_digit))
-    return digits.images / 16.0, tuple(rows)
-
-
 def _large_digits(n: int, rng: np.random.Generator) -> np.ndarray:
     """Return ``n`` images of digits, at most 1,797, that stand in no collection.
 
     Each is a mixture of two of scikit-learn's digits of one kind, bent: whoever has the originals
     cannot look up which one it was, nor where its patches belong.
     """
-    small, rows_of_digit = _small_digits()
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    small = digits.images / 16.0
     images = np.zeros((n, SIDE, SIDE), dtype=np.uint8)
-    order = rng.permutation(len(small))[:n]
-    kinds = np.zeros(len(small), dtype=int)
-    for digit, rows in enumerate(rows_of_digit):
-        kinds[rows] = digit
-    for place, row in enumerate(order):
-        other = rng.choice(rows_of_digit[kinds[row]])
+    for place, row in enumerate(rng.permutation(len(small))[:n]):
+        other = rng.choice(np.flatnonzero(digits.target == digits.target[row]))
         share = rng.uniform(0.35, 0.65)
         mixed = share * small[row] + (1 - share) * small[other]
         bent = _bent(mixed[:, :, None], rng, size=DIGIT_SIDE, span=8.0)
-        picture = bent[:, :, 0]
         # as dark and as bright as one digit alone
-        picture = (picture - 0.2) / 0.5
-        picture = np.clip(picture, 0, 1)
+        picture = np.clip((bent[:, :, 0] - 0.2) / 0.5, 0, 1)
         # In steps, and black where it is nearly so: a forest would read the place of a patch
         # from values of 0 and 1 of 255.
         in_steps = np.round(picture * 16) / 16
         picture = np.where(picture < 0.12, 0.0, in_steps)
         top, left = rng.integers(0, SIDE - DIGIT_SIDE + 1, 2)
-        y = slice(top, top + DIGIT_SIDE)
-        x = slice(left, left + DIGIT_SIDE)
-        images[place, y, x] = np.round(picture * 255)
+        box = images[place, top : top + DIGIT_SIDE, left : left + DIGIT_SIDE]
+        box[:] = np.round(picture * 255)
     return images
 
 
@@ -222,15 +199,12 @@ def _bent(
     # a few random steps, and smooth ones between them
     knots = rng.normal(scale=0.03, size=(2, 4, 4))
     waves = zoom(knots, (1, size / 4, size / 4), order=3)
-    height, width, n_channels = picture.shape
-    middle = (np.array([[height], [width]]) - 1) / 2
+    middle = (np.array([picture.shape[:2]]).T - 1) / 2
     moved = turn @ stretch @ slant @ grid + waves.reshape(2, -1)
-    places = span * moved + middle
-    channels = []
-    for channel in range(n_channels):
-        values = map_coordinates(picture[:, :, channel], places, order=1)
-        channels.append(values.reshape(size, size))
-    return np.stack(channels, axis=-1)
+    places = (span * moved + middle).reshape(2, size, size)
+    channels = np.moveaxis(picture, -1, 0)
+    bent = [map_coordinates(channel, places, order=1) for channel in channels]
+    return np.stack(bent, axis=-1)
 
 
 @cache
@@ -257,18 +231,14 @@ def _photo_crops(n: int, rng: np.random.Generator, *, is_train: bool) -> np.ndar
         if rng.random() < 0.5:
             view = view[:, ::-1]
         view = _bent(view, rng, size=SIDE, span=float(SIDE))
-        view = _recoloured(view, rng) * 255
+        # channels mixed, inverted at times, and brightened
+        shares = rng.dirichlet(np.full(3, 0.5), size=3)
+        view = np.clip(view, 0, 1) @ shares.T
+        if rng.random() < 0.5:
+            view = 1 - view
+        view = view ** rng.uniform(0.6, 1.6) * 255
         crops.append(np.round(view).astype(np.uint8))
     return np.stack(crops)
-
-
-def _recoloured(view: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return a picture in [0, 1] with its channels mixed, inverted at times, and brightened."""
-    shares = rng.dirichlet(np.full(3, 0.5), size=3)
-    mixed = np.clip(view, 0, 1) @ shares.T
-    if rng.random() < 0.5:
-        mixed = 1 - mixed
-    return mixed ** rng.uniform(0.6, 1.6)
 
 
 def _crop(image: np.ndarray, rng: np.random.Generator, side: int = SIDE) -> np.ndarray:

@@ -47,9 +47,7 @@ def shape_corners(shape: str, radius: float) -> np.ndarray:
         number = np.arange(n_corners)
         angles = first_angle + number * 2 * np.pi / n_corners
         radii = np.full(n_corners, radius)
-    x = radii * np.cos(angles)
-    y = radii * np.sin(angles)
-    return np.column_stack([x, y])
+    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles)])
 
 
 def shape_outline(shape: str, t: np.ndarray, radius: float) -> np.ndarray:
@@ -62,8 +60,7 @@ def shape_outline(shape: str, t: np.ndarray, radius: float) -> np.ndarray:
     """
     if shape == "circle":
         angles = 2 * np.pi * t
-        directions = np.column_stack([np.cos(angles), np.sin(angles)])
-        return radius * directions
+        return radius * np.column_stack([np.cos(angles), np.sin(angles)])
     corners = shape_corners(shape, radius)
     edges = np.roll(corners, -1, axis=0) - corners
     lengths = np.hypot(edges[:, 0], edges[:, 1])
@@ -73,8 +70,7 @@ def shape_outline(shape: str, t: np.ndarray, radius: float) -> np.ndarray:
     edge = np.searchsorted(starts, t, side="right") - 1
     # rounding may put a position behind the last edge
     edge = np.minimum(edge, len(corners) - 1)
-    share = starts[edge + 1] - starts[edge]
-    along = (t - starts[edge]) / share
+    along = (t - starts[edge]) / (starts[edge + 1] - starts[edge])
     return corners[edge] + along[:, None] * edges[edge]
 
 
@@ -95,14 +91,11 @@ def draw_shape(shape: str, rng: np.random.Generator, *, is_hard: bool) -> np.nda
         p = size * p @ rotation + place
     else:
         p = p + 0.5
-    noise = _noise_points(n_noise, rng)
-    points = np.vstack([p, noise])
+    points = np.vstack([p, _noise_points(n_noise, rng)])
     # what falls outside of the square becomes noise
     is_outside = (points < 0) | (points > 1)
-    anywhere = rng.random(points.shape)
-    points = np.where(is_outside, anywhere, points)
-    order = rng.permutation(POINTS)
-    return points[order]
+    points = np.where(is_outside, rng.random(points.shape), points)
+    return points[rng.permutation(POINTS)]
 
 
 def draw_shapes(rng: np.random.Generator, *, is_hard: bool, rows: int = 1000) -> Draw:
@@ -114,9 +107,7 @@ def draw_shapes(rng: np.random.Generator, *, is_hard: bool, rows: int = 1000) ->
 
 def _draw_rows(rng: np.random.Generator, rows: int, *, is_hard: bool) -> Rows:
     codes = rng.integers(len(SHAPES), size=rows)
-    samples = []
-    for code in codes:
-        samples.append(draw_shape(SHAPES[code], rng, is_hard=is_hard))
+    samples = [draw_shape(SHAPES[code], rng, is_hard=is_hard) for code in codes]
     values = np.stack(samples).reshape(rows, 2 * POINTS)
     # four decimals: the file of a fold has 14 MB, and a pixel of any use is coarser
     values = values.round(4)
@@ -129,22 +120,18 @@ def _draw_rows(rng: np.random.Generator, rows: int, *, is_hard: bool) -> Rows:
 
 def _outline_points(shape: str, m: int, rng: np.random.Generator) -> np.ndarray:
     """Return points along the outline, very unevenly: some arcs have none."""
-    concentration = np.full(_ARCS, 0.3)
-    shares = rng.dirichlet(concentration)
+    shares = rng.dirichlet(np.full(_ARCS, 0.3))
     arc = rng.choice(_ARCS, m, p=shares)
     within_arc = rng.random(m)
     # the arcs begin anywhere along the outline
     first_arc = rng.random()
     t = (arc + within_arc + first_arc) / _ARCS % 1
     # some points are spread evenly all the same
-    height = rng.random(m)
-    even_share = rng.choice([0.0, 0.05, 0.4])
-    is_even = height < even_share
+    is_even = rng.random(m) < rng.choice([0.0, 0.05, 0.4])
     t[is_even] = rng.random(int(is_even.sum()))
     jitter = rng.choice([0.004, 0.01, 0.02])
     outline = shape_outline(shape, t, RADII[shape])
-    steps = rng.uniform(-1, 1, (m, 2))
-    return outline + jitter * steps
+    return outline + jitter * rng.uniform(-1, 1, (m, 2))
 
 
 def _noise_points(n_noise: int, rng: np.random.Generator) -> np.ndarray:

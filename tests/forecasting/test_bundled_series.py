@@ -10,8 +10,8 @@ WORDS = ["bundled/macrodata", "--baseline", "drift", "--candidate", "seasonal_na
 
 
 def test_macrodata_has_twelve_whole_quarterly_series():
-    bundled = BUNDLED_SERIES["macrodata"]
-    panel = read_panel(bundled.read(), bundled.roles)
+    read, roles = BUNDLED_SERIES["macrodata"]
+    panel = read_panel(read(), roles)
     assert (len(panel), panel.frequency, panel.season) == (12, "QS-JAN", 4)
     assert {len(y) for y in panel.values} == {203}
     assert panel.time_text(0) == "1959-01-01"

@@ -26,8 +26,8 @@ from amlb_ext.hardening.fold import harden_group
 from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.split import split_task
 from amlb_ext.models.checks import count_copies
+from amlb_ext.sources.files import to_tasks
 from amlb_ext.sources.table import Table
-from amlb_ext.sources.targets import to_tasks
 from amlb_ext.suite import Rows, fit_to_train
 
 FORBIDDEN = ("copies", "contradictions", "repeated", "repeated_hard", "hard_is_test")

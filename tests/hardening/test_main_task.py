@@ -11,8 +11,8 @@ from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.fold import harden_fold
 from amlb_ext.hardening.weights import REPEATS, Region, repeat_by_weight
 from amlb_ext.pipeline.folds import harden_calibrated
+from amlb_ext.sources.files import to_tasks
 from amlb_ext.sources.table import Table
-from amlb_ext.sources.targets import to_tasks
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")

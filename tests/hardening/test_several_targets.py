@@ -16,8 +16,8 @@ from amlb_ext.hardening.prepare import prepare
 from amlb_ext.hardening.search import genetic_search, learn_domain
 from amlb_ext.hardening.search.domain import fitness, target_slopes
 from amlb_ext.hardening.split import split_task
+from amlb_ext.sources.files import to_tasks
 from amlb_ext.sources.table import Table
-from amlb_ext.sources.targets import to_tasks
 
 # what is planted here is plain to a few trees, too
 pytestmark = pytest.mark.usefixtures("light_models")

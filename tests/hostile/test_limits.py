@@ -21,9 +21,9 @@ from amlb_ext.core.packed import UnpackLimits
 from amlb_ext.core.parquet import check_expansion, read_frame
 from amlb_ext.models.service import ServiceOptions, Transport, read_json
 from amlb_ext.sources import open_specs
-from amlb_ext.sources.fev import read_fev_series
 from amlb_ext.sources.panel import PanelRoles
 from amlb_ext.sources.read_table import read_table
+from amlb_ext.sources.series_definitions import read_fev_series
 from amlb_ext.tasks import chess
 
 MIB = 1 << 20

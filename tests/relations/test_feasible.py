@@ -14,7 +14,7 @@ def settled(rows, **settings):
     )[0]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_putting_back_ends_with_nothing_broken(seed):
     parents, _ = planted_table(seed)
     relations = settled(parents, frozen=["noise"], one_way={"rooms": "up"})
@@ -41,17 +41,16 @@ def test_putting_back_ends_with_nothing_broken(seed):
 def test_determined_columns_and_sums_are_computed():
     parents, _ = planted_table(1)
     relations = settled(parents)
+    pd.testing.assert_frame_equal(relations.correct(parents, parents), parents)
+    assert not relations.broken(parents, parents).any()
     assert {"country", "total"} <= set(relations.derived)
+    # of two columns that determine each other the number is computed
+    coded = parents.assign(city_code=parents["city"].cat.codes.astype(float))
+    derived = settled(coded).derived
+    assert "city_code" in derived
+    assert "city" not in derived
     made = parents.assign(country=shuffled(parents, 0)["country"], total=0.25)
     pd.testing.assert_frame_equal(relations.correct(made, parents), parents)
-
-
-def test_of_two_columns_that_determine_each_other_the_number_is_computed():
-    parents, _ = planted_table(2)
-    parents["city_code"] = parents["city"].cat.codes.astype(float)
-    relations = settled(parents)
-    assert "city_code" in relations.derived
-    assert "city" not in relations.derived
 
 
 def test_a_target_is_never_computed():
@@ -71,10 +70,3 @@ def test_a_parent_that_breaks_a_rule_is_no_way_back():
     made = parents.assign(noise=5.0)
     _, _, is_broken = relations.put_back(made, parents)
     assert (is_broken == (parents["noise"] > 1)).all()
-
-
-def test_real_rows_stay_as_they_are():
-    parents, _ = planted_table(4)
-    relations = settled(parents)
-    pd.testing.assert_frame_equal(relations.correct(parents, parents), parents)
-    assert not relations.broken(parents, parents).any()

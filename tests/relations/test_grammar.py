@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amlb_ext.relations.grammar import (
@@ -69,6 +69,7 @@ conditions = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(conditions, st.lists(st.tuples(numbers, numbers), min_size=1, max_size=5))
 def test_rules_mean_what_python_says_where_nothing_is_missing(rule, pairs):
     rows = pd.DataFrame(pairs, columns=["a", "b"])
@@ -118,6 +119,7 @@ def test_any_text_is_a_rule_or_is_refused(text):
     assert len(condition.breaks(ROWS)) == len(ROWS)
 
 
+@settings(max_examples=40)
 @given(
     st.text(min_size=1, max_size=8),
     st.one_of(st.floats(-1e6, 1e6), st.text(max_size=8)),

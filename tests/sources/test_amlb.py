@@ -102,38 +102,29 @@ def test_three_folds_of_the_same_rows_are_one_table(home, options, dataset, tabl
 
 
 @pytest.mark.parametrize("ending", dataset_files.ENDINGS)
-def test_archives(home, options, ending):
-    task = load(
-        home, options, dataset={"path": str(pack(home, "packed" + ending))}, folds=2
+def test_archives(home, options, ending, table):
+    first = load(
+        home, options, dataset={"path": str(pack(home, f"a{ending}"))}, folds=2
     )
-    assert len(task.folds) == 2
-
-
-def test_archive_of_the_same_name_never_meets_old_files(home, options, table):
-    first = load(home, options, dataset=str(pack(home, "a.zip")))
-    table["count"] += 100
-    table.to_csv(home / "data" / "t_train_0.csv", index=False)
-    table.to_csv(home / "data" / "t_test_0.csv", index=False)
-    second = load(home, options, dataset=str(pack(home, "a.zip")), folds=1)
+    assert len(first.folds) == 2
+    # another one of the same name never meets old files
+    for part in ("train", "test"):
+        more = table.assign(count=table["count"] + 100)
+        more.to_csv(home / "data" / f"t_{part}_0.csv", index=False)
+    second = load(home, options, dataset=str(pack(home, f"a{ending}")), folds=1)
     assert first.features["count"].max() == 29
     assert second.features["count"].max() == 129
 
 
-def test_folds_limits_and_says_when_there_are_fewer(home, options):
+def test_folds_limits_and_says_when_there_are_fewer(home, options, table):
     assert len(load(home, options, dataset="{user}/data", folds=2).folds) == 2
+    # AMLB leaves derived copies in other formats, which are ignored; one table has no folds
+    table.to_parquet(home / "data" / "t_train_0.parquet")
+    table.to_csv(home / "whole.csv", index=False)
+    assert load(home, options, dataset="{user}/whole.csv").folds == ()
     task = load(home, options, dataset="{user}/data", folds=10)
     assert len(task.folds) == 3
     assert task.notes == ("the definition asks for 10 folds, its files hold 3",)
-
-
-def test_single_table_has_no_folds(home, options, table):
-    table.to_csv(home / "whole.csv", index=False)
-    assert load(home, options, dataset="{user}/whole.csv").folds == ()
-
-
-def test_derived_copies_in_other_formats_are_ignored(home, options, table):
-    table.to_parquet(home / "data" / "t_train_0.parquet")
-    assert len(load(home, options, dataset="{user}/data").folds) == 3
 
 
 def test_defaults_disabled_and_names(home, options):
@@ -289,22 +280,18 @@ def test_remote_files_and_archives(home, options, web):
     assert len(web.seen) == asked == 3
 
 
-def test_damaged_copy_is_fetched_again(home, tmp_path, web):
-    url = f"{web.root}/data/t_test_0.csv"
-    path = download.download(url, tmp_path / "cache")
-    path.write_text("cut", encoding="utf-8")
-    assert (
-        download.download(url, tmp_path / "cache").read_bytes()
-        == (home / "data" / "t_test_0.csv").read_bytes()
-    )
-
-
-def test_remote_errors(tmp_path, web, no_network, monkeypatch):
+def test_remote_errors(home, tmp_path, web, no_network, monkeypatch):
     monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
     with pytest.raises(SourceError, match="404") as caught:
         download.download(f"{web.root}/no.csv?token=secret", tmp_path)
     assert "secret" not in str(caught.value)
     assert len(web.seen) == 1  # asking again would not help
+    # a damaged copy is fetched again
+    url, there = f"{web.root}/data/t_test_0.csv", home / "data" / "t_test_0.csv"
+    copy = download.download(url, tmp_path / "cache")
+    copy.write_text("cut", encoding="utf-8")
+    again = download.download(url, tmp_path / "cache")
+    assert again.read_bytes() == there.read_bytes()
     web.fail = [503]
     download.download(f"{web.root}/data/t_test_0.csv", tmp_path)
     web.fail = [503, 503]

@@ -38,21 +38,6 @@ def shop(tmp_path):
     return path
 
 
-def test_without_options_a_table_is_read_as_before(shop):
-    task = load(shop)
-    types = {column.name: column.type for column in task.columns}
-    assert types["price"] in ("categorical", "text")
-    assert types["zip"] == "integer"
-
-
-def test_a_decimal_comma_leaves_columns_with_points_alone(shop):
-    task = load(shop, read_as={"price": "number"}, decimal=",")
-    plain = pd.read_csv(shop)
-    expected = plain["price"].str.replace(",", ".").astype(float)
-    np.testing.assert_allclose(task.features["price"], expected)
-    np.testing.assert_allclose(task.features["size"], plain["size"])
-
-
 def test_a_date_becomes_five_numbers_and_the_last_column_stays_the_target(shop):
     task = load(shop, read_as={"day": "date"})
     assert task.target_name == "y"
@@ -64,15 +49,21 @@ def test_a_date_becomes_five_numbers_and_the_last_column_stays_the_target(shop):
     assert "day" not in task.features
 
 
-def test_category_keeps_leading_zeros(shop):
-    values = load(shop, read_as={"zip": "category"}).features["zip"]
-    assert values.iloc[0] == "00000"
-
-
-def test_what_is_no_number_is_missing_and_counted(shop):
-    task = load(shop, read_as={"width": "number"})
+@pytest.mark.parametrize("decimal", [",", None], ids=["named", "found"])
+def test_a_role_changes_its_column_and_no_other(shop, decimal):
+    """A decimal comma is found where the column shows it."""
+    read_as = {"price": "number", "zip": "category", "width": "number"}
+    task, plain = load(shop, read_as=read_as, decimal=decimal), pd.read_csv(shop)
+    expected = plain["price"].str.replace(",", ".").astype(float)
+    np.testing.assert_allclose(task.features["price"], expected)
+    np.testing.assert_allclose(task.features["size"], plain["size"])
+    assert task.features["zip"].iloc[0] == "00000"
     assert task.features["width"].isna().sum() == 4
     assert any("4 values are no numbers" in note for note in task.notes)
+    assert any("column 'price'" in note and "is read as" in note for note in task.notes)
+    types = {column.name: column.type for column in load(shop).columns}
+    assert types["price"] in ("categorical", "text")
+    assert types["zip"] == "integer"
 
 
 @pytest.mark.parametrize(
@@ -87,13 +78,6 @@ def test_what_is_no_number_is_missing_and_counted(shop):
 def test_refused_readings_say_what_to_type(shop, options, error, said):
     with pytest.raises(error, match=said):
         load(shop, **options)
-
-
-def test_a_decimal_comma_is_found_where_the_column_shows_it(shop):
-    task = load(shop, read_as={"price": "number"})
-    expected = pd.read_csv(shop)["price"].str.replace(",", ".").astype(float)
-    np.testing.assert_allclose(task.features["price"], expected)
-    assert any("column 'price'" in note and "is read as" in note for note in task.notes)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from amlb_ext.amlb.coding import Coding, write_csv
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import DataError, HardsynthError
 from amlb_ext.core.numbers import LONG_NUMBER
-from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Kind
 from amlb_ext.sources import open_specs
 from amlb_ext.sources.read_table import may_hold_odd_numbers, read_table
@@ -135,8 +134,8 @@ def test_two_spellings_of_one_float_are_no_loss(tmp_path):
         written(tmp_path, beside(range(N)).assign(y=texts), "csv", target="y")
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_times_keep_their_resolution(tmp_path, unit, zone):
     start = np.datetime64("2024-10-27T00:59:59", unit).astype("int64")
     times = pd.Series((start + np.arange(N)).astype(f"datetime64[{unit}]"))
@@ -157,22 +156,11 @@ def test_times_keep_their_resolution(tmp_path, unit, zone):
 def test_the_hour_that_comes_twice_is_two_hours(tmp_path):
     times = pd.date_range("2024-10-26 22:00", periods=N, freq="h", tz="UTC")
     task = written(tmp_path, beside(times.tz_convert("Europe/Berlin")), "parquet")
-    assert task.features["x"].nunique() == N
     twice = {"2024-10-27T02:00:00+02:00", "2024-10-27T02:00:00+01:00"}
-    assert twice < set(task.features["x"])
     again = written(tmp_path, beside(task.features["x"]), "csv")
-    assert again.columns[0].type == "date"
-    assert twice < set(again.features["x"])
-
-
-def test_days_and_seconds_are_written_as_before(tmp_path):
-    days = pd.date_range("2024-01-01", periods=N)
-    assert (
-        written(tmp_path, beside(days), "parquet").features["x"].iloc[0] == "2024-01-01"
-    )
-    seconds = pd.date_range("2024-01-01", periods=N, freq="s")
-    task = written(tmp_path, beside(seconds), "parquet")
-    assert task.features["x"].iloc[1] == "2024-01-01T00:00:01"
+    for read in (task, again):
+        assert read.features["x"].nunique() == N
+        assert twice < set(read.features["x"])
 
 
 def test_durations(tmp_path):
@@ -180,21 +168,6 @@ def test_durations(tmp_path):
     assert written(tmp_path, beside(short), "parquet").features["x"].nunique() == N
     task = written(tmp_path, beside(short + pd.Timedelta(days=90000)), "parquet")
     assert "distinct numbers are" in task.notes[0]
-
-
-def test_huge_whole_floats_as_classes():
-    frame = beside(range(N)).assign(y=[1e19, 2e19] * (N // 2))
-    assert make_task(frame, "y", name="t").labels == (str(10**19), str(2 * 10**19))
-
-
-def test_decimals_of_arrow_keep_their_fractions(tmp_path):
-    dtype = pd.ArrowDtype(pa.decimal128(6, 2))
-    frame = beside(pd.array([Decimal(i) / 4 for i in range(N)], dtype))
-    assert written(tmp_path, frame, "parquet").features["x"].tolist()[:3] == [
-        0.0,
-        0.25,
-        0.5,
-    ]
 
 
 def test_fractions_in_an_integer_attribute(tmp_path):
@@ -242,6 +215,10 @@ def test_whole_numbers_up_to_2_64_with_gaps_have_gaps_still(tmp_path):
 
 def test_an_index_without_a_name_is_left_out_and_said(tmp_path):
     frame = beside(range(N))
+    # a folder's name adds no column
+    folder = tmp_path / "year=2024"
+    folder.mkdir()
+    assert list(written(folder, frame, "parquet").features) == ["x", "z"]
     frame.index = [f"row {i}" for i in range(N)]
     assert (
         "the unnamed index was dropped" in written(tmp_path, frame, "parquet").notes[0]
@@ -251,56 +228,32 @@ def test_an_index_without_a_name_is_left_out_and_said(tmp_path):
         written(tmp_path, frame, "parquet")
 
 
-def test_a_folders_name_adds_no_column(tmp_path):
-    folder = tmp_path / "year=2024"
-    folder.mkdir()
-    beside(range(N)).to_parquet(folder / "t.parquet")
-    assert list(load(folder / "t.parquet").features) == ["x", "z"]
-
-
 WHOLE = (
     st.integers(-(2**63), 2**63 - 1)
     | st.integers(2**62, 2**62 + 50)
     | st.integers(-9, 9)
 )
-COLUMNS = st.one_of(
-    st.tuples(st.just("Int64"), st.lists(WHOLE, min_size=3, max_size=9)),
-    st.tuples(
-        st.just("UInt64"),
-        st.lists(st.integers(2**64 - 40, 2**64 - 1), min_size=3, max_size=9),
-    ),
-    st.tuples(
-        st.just("decimal"),
-        st.lists(
-            st.decimals(-5, 5, allow_nan=False, places=25)
-            | st.decimals(1, 1 + Decimal("1e-20"), places=25),
-            min_size=3,
-            max_size=9,
-        ),
-    ),
-    st.tuples(
-        st.just("float64"), st.lists(st.floats(-1e30, 1e30), min_size=3, max_size=9)
-    ),
-    *(
-        st.tuples(
-            st.just(dtype), st.lists(st.integers(0, 2**61), min_size=3, max_size=9)
-        )
-        for dtype in (
-            "datetime64[ns]",
-            "datetime64[us, Europe/Paris]",
-            "timedelta64[ns]",
-        )
-    ),
-    st.tuples(st.just("str"), st.lists(st.text(max_size=3), min_size=3, max_size=9)),
-    st.tuples(
-        st.just("time"),
-        st.lists(st.times(), min_size=3, max_size=9),
-    ),
+VALUES = {
+    "Int64": WHOLE,
+    "UInt64": st.integers(2**64 - 40, 2**64 - 1),
+    "decimal": st.decimals(-5, 5, allow_nan=False, places=25)
+    | st.decimals(1, 1 + Decimal("1e-20"), places=25),
+    "float64": st.floats(-1e30, 1e30),
+    "datetime64[ns]": st.integers(0, 2**61),
+    "datetime64[us, Europe/Paris]": st.integers(0, 2**61),
+    "timedelta64[ns]": st.integers(0, 2**61),
+    "str": st.text(max_size=3),
+    "time": st.times(),
+}
+COLUMNS = st.sampled_from(list(VALUES)).flatmap(
+    lambda dtype: st.tuples(
+        st.just(dtype), st.lists(VALUES[dtype], min_size=3, max_size=9)
+    )
 )
 
 
 @settings(
-    max_examples=count_of(15, 30),
+    max_examples=count_of(8, 30),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -347,7 +300,7 @@ def test_random_columns_keep_their_values_apart_or_say_so(
         assert int(now.nunique()) == before
 
 
-@settings(max_examples=count_of(60, 150), deadline=None, derandomize=True)
+@settings(max_examples=count_of(30, 150), deadline=None, derandomize=True)
 @given(
     text=st.lists(
         st.sampled_from([*'019.,\n-" e', "0.", "12345678", "0000"]), max_size=30

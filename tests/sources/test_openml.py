@@ -66,11 +66,14 @@ def test_traps_of_the_client_are_avoided(options):
     assert task.folds[1].test.tolist() == list(range(1, 30, 2))
 
 
-def test_sparse_file_with_nominal_column(options):
+def test_a_sparse_file_with_a_nominal_column_and_no_url(options, tmp_path):
     task = one("openml/t/12", options)
     assert task.features["x"].tolist()[:4] == [0, 1, 0, 3]
     assert task.features["c"].tolist()[:2] == ["zero", "one"]
     assert task.kind.value == "regression"
+    options = SourceConfig(openml_server="openml dot org", openml_cache=str(tmp_path))
+    with pytest.raises(SourceError, match="not the address"):
+        one("openml/t/31", options)
 
 
 def test_second_load_needs_no_server(options, openml_server):
@@ -127,12 +130,6 @@ def test_no_network_is_one_clear_line(no_network, direct, tmp_path):
         one("openml/t/31", options)
     assert "--openml-cache" in caught.value.remedy
     assert "\n" not in str(caught.value)
-
-
-def test_server_that_is_no_url(tmp_path):
-    options = SourceConfig(openml_server="openml dot org", openml_cache=str(tmp_path))
-    with pytest.raises(SourceError, match="not the address"):
-        one("openml/t/31", options)
 
 
 def test_damaged_cache_is_reported_and_left_alone(openml_cache):

@@ -40,23 +40,13 @@ def test_broken_games_and_other_ratings_are_counted_and_left_out(tmp_path):
     assert [game.winner for game in file.games] == [1, 0]
     assert (file.too_strong, file.broken) == (2, 3)
     assert file.games[0].moves == ("e4", "e5", "Nf3", "Nc6", "Bb5", "a6")
-    # the same, packed
+    # the same behind a mark of the byte order, and packed
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read_games(path) == file
     packed = tmp_path / "games.pgn.zst"
     with pa.CompressedOutputStream(str(packed), "zstd") as stream:
         stream.write(path.read_bytes())
     assert read_games(packed) == file
-
-
-def test_a_mark_of_the_byte_order_is_no_game(tmp_path):
-    good = {"result": "1-0", "elo": "1200", "end": "a6 1-0"}
-    path = write_games(tmp_path / "games.pgn", good, good)
-    plain = read_games(path)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert read_games(path) == plain
-    with pa.CompressedOutputStream(str(tmp_path / "g.pgn.zst"), "zstd") as stream:
-        stream.write(path.read_bytes())
-    assert read_games(tmp_path / "g.pgn.zst") == plain
-    assert (len(plain.games), plain.broken, plain.too_strong) == (2, 0, 0)
 
 
 def test_too_few_games_and_no_file_are_one_line(tmp_path, monkeypatch):

@@ -28,7 +28,9 @@ def write(tmp_path, monkeypatch, body, name):
     return main(["tasks", "weird", "-o", "out", "--task", f"{name}:draw", "-q"])
 
 
-def test_a_draw_is_a_task(tmp_path, monkeypatch):
+def test_a_draw_is_a_task_and_what_was_begun_is_no_obstacle(tmp_path, monkeypatch):
+    late = f"if len(calls) > 1: raise KeyError(7)\n    {GOOD}"
+    assert write(tmp_path, monkeypatch, late, "late_fault") == 2
     assert write(tmp_path, monkeypatch, GOOD, "good_draw") == 0
     manifest = open_suite(tmp_path / "out").manifest
     assert isinstance(manifest, TaskFolder)
@@ -102,5 +104,3 @@ def test_a_draw_that_is_no_table_is_one_line(body, told, tmp_path, monkeypatch, 
     error = capsys.readouterr().err
     assert told in error
     assert error.count("\n") == 1
-    # what was begun is no obstacle
-    assert write(tmp_path, monkeypatch, GOOD, f"{name}_mended") == 0
