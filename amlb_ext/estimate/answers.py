@@ -347,9 +347,7 @@ class EstimateAnswers:
         )
         return Answer(empty, evidence=())
 
-    def with_generated(
-        self, source: Generator, settings: OsynChoices, explore: bool
-    ) -> None:
+    def with_generated(self, source: Generator, settings: OsynChoices) -> None:
         """Answer with generated rows; each of these answers takes the generator for the truth."""
         inputs = self.inputs
         # One batch is enough for the support check.
@@ -362,12 +360,10 @@ class EstimateAnswers:
         self.osyn = run_osyn(
             source.stream,
             self.metric,
-            y=inputs.y,
             losses=inputs.losses,
             loss=inputs.loss,
             choices=settings,
             seed=self.seed,
-            sweep=explore,
         )
         synthetic = self.osyn.synthetic(self.level)
         if synthetic is not None:

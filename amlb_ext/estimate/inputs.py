@@ -57,7 +57,6 @@ from amlb_ext.stats.bounded_loss import (
     BoundedLoss,
     absolute_loss,
     cost_loss,
-    default_loss,
     log_loss,
     pinball_loss,
     squared_loss,
@@ -543,7 +542,9 @@ def choose_loss(
     >>> choose_loss(request, Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
-    name = default_loss(kind).name if request.loss is None else request.loss
+    name = request.loss
+    if name is None:
+        name = "squared" if kind is Kind.REGRESSION else "zero_one"
     if not isinstance(name, str):
         if callable(name):
             raise ConfigError(
@@ -734,7 +735,7 @@ class Generator:
             yield Z, self.inputs.units(y)
 
     def stream(self) -> Iterator[Batch]:
-        """Yield metric rows, class codes (or None) and losses (or None)."""
+        """Yield metric rows and losses (or None)."""
         n_batches = math.ceil(self.n / BATCH)
         batches = Bar(
             self.encoded(),
@@ -749,9 +750,7 @@ class Generator:
             if self.inputs.can_predict:
                 losses = self.inputs.losses_of(Z, y)
             # Single precision takes half the memory; Regions settles ties in double precision.
-            M = self.inputs.metric(Z).astype(np.float32)
-            codes = y.astype(int) if self.inputs.labels else None
-            yield M, codes, losses
+            yield self.inputs.metric(Z).astype(np.float32), losses
 
     def _random_stream(self, stage: str) -> np.random.Generator:
         return random_stream(

@@ -198,7 +198,7 @@ def partition_bound(
     if cell.min() < 0 or cell.max() >= len(w):
         raise DataError(
             f"cells {cell.min()}..{cell.max()} with {len(w)} masses",
-            "use cells that cover the whole space, without k and labels",
+            "use cells that cover the whole space, without k",
         )
     m = len(w)
     n = np.bincount(cell, minlength=m)

@@ -38,7 +38,7 @@ tests by union and intersection. ``benchmarks/claims/solvability.py`` measures t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
@@ -70,8 +70,6 @@ class BestSaving:
         nothing, and ``reason`` says why.
     chosen : dict of int to float
         How often each candidate was chosen, by its column, the most often first; -1 is F.
-    n_clusters : int
-        Clusters with weight.
     reason : str
     """
 
@@ -79,7 +77,6 @@ class BestSaving:
     low: float
     high: float
     chosen: dict[int, float]
-    n_clusters: int
     reason: str = ""
 
 
@@ -129,16 +126,8 @@ def best_saving(
     split_gains, chosen = _cross_fitted_gains(gains, rng)
     total_gain = split_gains.mean(axis=0).sum()
     share = float(np.clip(total_gain / levels.sum(), 0.0, 1.0))
-    found = BestSaving(
-        point=share,
-        low=0.0,
-        high=1.0,
-        chosen=chosen,
-        n_clusters=len(levels),
-        reason=_refusal(levels),
-    )
-    if found.reason:
-        return found
+    if reason := _refusal(levels):
+        return BestSaving(point=share, low=0.0, high=1.0, chosen=chosen, reason=reason)
     # half of the error for each limit
     df = kish_size(levels) - 1
     critical = float(student.ppf(0.5 + level / 2, df))
@@ -155,7 +144,7 @@ def best_saving(
     # the limits come from different statements and may cross
     high = float(np.clip(high, low, 1.0))
     point = float(np.clip(share, low, high))
-    return replace(found, point=point, low=low, high=high)
+    return BestSaving(point=point, low=low, high=high, chosen=chosen)
 
 
 def ratio_limits(

@@ -17,9 +17,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, studentized_range
 
-from amlb_ext.stats.contrasts import ComparedUnits, p_value_beside_fits
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.heavy_tails import contrast_plainly
-from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
+from amlb_ext.stats.weighted_mean import (
+    MeanEstimate,
+    add_variance,
+    holm_adjusted,
+    p_value,
+)
 
 #: Of the table of :func:`compare_pairs`, in the order in which reports show them.
 COLUMNS = [
@@ -173,7 +178,7 @@ def _compare_two(
     # the difference of two independent fits has the variance of both
     if n_refits > 1:
         null_spread = float(np.sqrt(2) * spread)
-        p_null = p_value_beside_fits(estimate, 2 * spread**2, n_refits)
+        p_null = p_value(add_variance(estimate, 2 * spread**2, n_refits - 1))
     record = {
         "framework": names[0],
         "other": names[1],

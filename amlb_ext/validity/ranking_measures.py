@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from amlb_ext.core.unit import Unit
 from amlb_ext.stats.ranking import draw_counts, kendall_tau, mean_z2, order_agreement
-from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.measures import (
     MIN_MADE_ROWS,
     MIN_ROWS,
@@ -381,7 +381,9 @@ def measure_widening(made: Losses, unit: Unit) -> Measure:
     if made.n_real_rows < MIN_MADE_ROWS:
         return width.missing(f"no made {unit.many}")
     _, clustered_se = contrasts_to_baseline(made)
-    naive = [naive_interval(loss - made.baseline).se for loss in made.candidates.T]
+    # as if every row were a draw of its own, which rows made from one real row are not
+    differences = (made.candidates - made.baseline[:, None]).T
+    naive = [weighted_mean_interval(difference).se for difference in differences]
     naive_se = np.array(naive)
     # a candidate that is F again has no width at all, and no ratio of widths
     ratio = clustered_se / np.where(naive_se > 0, naive_se, np.nan)

@@ -108,10 +108,10 @@ class OsynSettings:
 class BoundParts(NamedTuple):
     """The bound of Theorem 1, its terms B and D, and whether F - eps is at least B."""
 
-    bound: float
-    B: float
-    D: float
-    met: bool
+    bound: np.ndarray
+    B: np.ndarray
+    D: np.ndarray
+    met: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +235,8 @@ def theorem_bound(
     w: np.ndarray,
     a_hat: float,
     g: int,
-    delta1: float,
-    delta2: float,
+    delta1: float | np.ndarray,
+    delta2: float | np.ndarray,
     C_h: float = 1.0,
 ) -> BoundParts:
     """Return the bound of Theorem 1, (1), or 0 if its assumption F - eps >= B fails.
@@ -249,7 +249,8 @@ def theorem_bound(
     a_hat : float
     g : int
         Rows selected.
-    delta1, delta2 : float
+    delta1, delta2 : float or ndarray
+        Of one shape, which the parts of the answer have, too.
     C_h : float
 
     Returns
@@ -264,15 +265,12 @@ def theorem_bound(
     >>> [round(float(v), 4) for v in theorem_bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
     [0.09, 0.1, 0.01, 1.0]
     """
-    sum_of_squares = float(np.sum(np.square(w)))
-    B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * sum_of_squares)
-    D = a_hat * math.log(1 / delta1) / g
-    is_met = bool(F_minus_eps >= B)
-    bound = 0.0
-    if is_met:
-        root = math.sqrt(F_minus_eps - B + D) - math.sqrt(D)
-        bound = root**2
-    return BoundParts(bound=bound, B=B, D=D, met=is_met)
+    B = C_h * np.sqrt(0.5 * np.log(1 / np.asarray(delta2)) * np.square(w).sum())
+    D = a_hat * np.log(1 / np.asarray(delta1)) / g
+    is_met = F_minus_eps >= B
+    excess = np.where(is_met, F_minus_eps - B, 0.0)
+    root = np.sqrt(excess + D) - np.sqrt(D)
+    return BoundParts(bound=np.where(is_met, root**2, 0.0), B=B, D=D, met=is_met)
 
 
 def checked_masses(p: np.ndarray) -> np.ndarray:
@@ -591,17 +589,17 @@ def bound_of_selected(
     if a_hat > 0:
         condition_holds = settings.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
     return OsynBound(
-        bound=parts.bound,
+        bound=float(parts.bound),
         F_minus_eps=F_minus_eps,
-        B=parts.B,
-        D=parts.D,
+        B=float(parts.B),
+        D=float(parts.D),
         weights=weights,
         g=g,
         g_star=int(g_star.sum()),
         a_hat=a_hat,
         beta=beta,
         condition_delta1=condition_holds,
-        assumption_met=parts.met,
+        assumption_met=bool(parts.met),
         empty=int((generated.counts == 0).sum()),
         method=method,
         level=1 - settings.delta1 - settings.delta2,
