@@ -213,23 +213,15 @@ class EstimateInputs:
 
     def read_generated(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows and scaled targets of a table of generated rows."""
-        features, notes = read_features(
-            path, self.task.columns, self.task.target_name, has_target=True
-        )
-        self.notes += notes
-        # a second reading, since features are read without the target
-        target = self._read_target(path)
-        return self.encoder.transform(features), self.target.transform(target)
-
-    def _read_target(self, path: Path) -> pd.Series:
-        """Return the targets of a table of generated rows, as the task codes them."""
-        frame = read_table(path).frame
         name = self.task.target_name
-        if name not in frame.columns:
+        table = read_table(path)
+        features, notes = read_features(table, self.task.columns, name, has_target=True)
+        self.notes += notes
+        if name not in table.frame.columns:
             raise DataError(
                 f"{path.name} lacks the target {name!r}", "generate it with the rows"
             )
-        raw = frame[name]
+        raw = table.frame[name]
         if self.labels:
             codes = Labels(self.labels).codes(raw)
             target = pd.Series(pd.Categorical.from_codes(codes, list(self.labels)))
@@ -241,7 +233,7 @@ class EstimateInputs:
                 f"{path.name}: target {first_wrong!r}",
                 f"write one of {', '.join(self.labels) or 'numbers'}",
             )
-        return target
+        return self.encoder.transform(features), self.target.transform(target)
 
 
 def read_inputs(request: EstimateRequest) -> EstimateInputs:
@@ -283,24 +275,25 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     model: Baseline
     notes = list(task.notes)
     decided = None
-    if fitted is not None and not fitted.is_predictions:
-        check_kind(
-            fitted.model,
-            fitted.name,
-            target=repr(task.target_name),
-            is_classification=task.kind.is_classification,
-        )
-        model = FittedBaseline(fitted.model, fitted.name, encoder, target, task.dtypes)
+    if fitted is not None:
+        if not fitted.is_predictions:
+            check_kind(
+                fitted.model,
+                fitted.name,
+                target=repr(task.target_name),
+                is_classification=task.kind.is_classification,
+            )
         said = fitted.answer(raw, Labels(task.labels), task.target_name)
         answers = said.take(labelled.row_ids)
-    elif fitted is not None or is_predictions_file(request.word):
-        if fitted is not None:
-            said = fitted.answer(raw, Labels(task.labels), task.target_name)
-            answers = said.take(labelled.row_ids)
+        if fitted.is_predictions:
+            model = PredictionsBaseline(answers, target)
         else:
-            n_rows = len(data.frame)
-            index = pd.RangeIndex(n_rows) if data.index is None else data.index
-            answers = read_predictions(Path(request.word), labelled, index)
+            model = FittedBaseline(
+                fitted.model, fitted.name, encoder, target, task.dtypes
+            )
+    elif is_predictions_file(request.word):
+        index = pd.RangeIndex(len(data.frame)) if data.index is None else data.index
+        answers = read_predictions(Path(request.word), labelled, index)
         model = PredictionsBaseline(answers, target)
     else:
         config = BaselineConfig(model=request.model)

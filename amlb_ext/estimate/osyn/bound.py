@@ -92,17 +92,14 @@ class OsynSettings:
                 f"delta1 = {self.delta1}, delta2 = {self.delta2}",
                 "choose both above 0, with a sum below 1",
             )
-        if not self._is_valid_a_hat():
+        is_word = self.a_hat is None or self.a_hat == "paper"
+        # any other text; written so that NaN fails as well
+        is_wrong = isinstance(self.a_hat, str | None) or not 0 <= self.a_hat <= self.C_h
+        if is_wrong and not is_word:
             raise ConfigError(
                 f"a_hat = {self.a_hat!r}",
                 f"give a number in 0..{self.C_h}, 'paper' or None",
             )
-
-    def _is_valid_a_hat(self) -> bool:
-        if self.a_hat is None or self.a_hat == "paper":
-            return True
-        # any other text; written so that NaN fails as well
-        return not isinstance(self.a_hat, str) and 0 <= self.a_hat <= self.C_h
 
 
 class BoundParts(NamedTuple):
@@ -180,44 +177,21 @@ def target_loss(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
     return np.minimum(loss_s, 2 * u - loss_s)
 
 
-def adjusted_counts(
-    p: np.ndarray, g: int, b: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Return g*, a multinomial draw clipped to g (1 ± b) / K (section 4).
+def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
+    """Return g*, counts clipped to g (1 ± b) / K (section 4); a large b clips nothing.
 
     NOTE[DIFF] the paper does not specify the rounding; here the limits are rounded inwards.
 
-    Parameters
-    ----------
-    p : ndarray of shape (K,)
-        Region masses; scaled to sum 1.
-    g : int
-        Rows to draw.
-    b : float
-        A large value clips nothing.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (K,), int64
-
     Raises
     ------
-    DataError
-        Masses that are negative or sum to 0.
     ConfigError
         There is no whole number within the limits.
 
     Examples
     --------
-    >>> adjusted_counts(np.array([0.9, 0.1]), 100, 0.2, np.random.default_rng(0))  # 40..60
+    >>> clip_counts(np.array([90, 10]), 100, 0.2)  # 40..60
     array([60, 40])
     """
-    return clip_counts(rng.multinomial(g, checked_masses(p)), g, b)
-
-
-def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
-    """Return counts clipped to g (1 ± b) / K; see :func:`adjusted_counts`."""
     share = g / len(counts)
     # The small term allows for rounding: 1.2 * 100 is a little below 120.
     low = max(0, math.ceil(share * (1 - b) - 1e-9))
@@ -529,7 +503,8 @@ def _prepare_inputs(
         )
     if g_star is None:
         rng = rng or np.random.default_rng(0)
-        g_star = adjusted_counts(masses.masses, g=settings.g, b=settings.b, rng=rng)
+        drawn = rng.multinomial(settings.g, checked_masses(masses.masses))
+        g_star = clip_counts(drawn, settings.g, settings.b)
     return settings, loss_s, np.asarray(g_star, dtype=np.int64)
 
 

@@ -131,11 +131,8 @@ class OsynRun:
 
     def rows(self) -> list[ErrorEstimate]:
         """Return an estimate for each form."""
-        estimates = []
-        for bound in (self.iterative, self.closed):
-            if bound is not None:
-                estimates.append(osyn_estimate(bound))
-        return estimates
+        bounds = [] if self.iterative is None else [self.iterative]
+        return [osyn_estimate(bound) for bound in (*bounds, self.closed)]
 
     def synthetic(self, level: float) -> ErrorEstimate | None:
         """Return the mean loss on generated rows, with an interval for its sampling error alone."""
@@ -155,25 +152,20 @@ class OsynRun:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
+        bounds: dict[str, Any] = {}
+        for form, bound in {"closed": self.closed, "iterative": self.iterative}.items():
+            bounds[form] = None
+            if bound is not None:
+                # one number for each labelled row would fill the page
+                bounds[form] = {**dataclasses.asdict(bound)}
+                del bounds[form]["weights"]
         return {
             "settings": dataclasses.asdict(self.choices),
             "generated_rows": self.n,
             "outside": self.outside,
-            "bounds": {
-                "closed": _bound_to_json(self.closed),
-                "iterative": _bound_to_json(self.iterative),
-            },
+            "bounds": bounds,
             "curve": self.curve.to_dict(orient="records"),
         }
-
-
-def _bound_to_json(bound: OsynBound | None) -> dict[str, Any] | None:
-    if bound is None:
-        return None
-    values = dataclasses.asdict(bound)
-    # one number for each labelled row would fill the page
-    del values["weights"]
-    return values
 
 
 def run_osyn(
@@ -349,7 +341,7 @@ def sweep_settings(
     ------
     ConfigError
         A delta2 outside 0..delta, and those of
-        :func:`~amlb_ext.estimate.osyn.bound.adjusted_counts`.
+        :func:`~amlb_ext.estimate.osyn.bound.clip_counts`.
     DataError
         Losses and masses of different lengths, or losses outside 0..C_h.
 
