@@ -47,7 +47,6 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
     MIN_CLUSTERS,
     MIN_EFFECTIVE,
-    cluster_sums,
     kish_size,
 )
 
@@ -118,7 +117,16 @@ def best_saving(
     >>> bool(found.low < 0.5 < found.high), found.chosen
     (True, {0: 1.0})
     """
-    gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)  # N, D
+    has_weight = weights > 0
+    w, F = weights[has_weight], loss_f[has_weight]
+    # numpy 2.0 alone gives the codes the shape of its input, hence the reshape
+    codes = np.unique(clusters[has_weight], return_inverse=True)[1].reshape(-1)
+    levels = np.bincount(codes, w * F)  # D
+    by_candidate = [
+        np.bincount(codes, w * (F - candidate_loss))
+        for candidate_loss in candidate_losses[has_weight].T
+    ]
+    gains = np.column_stack(by_candidate)  # N
     if not levels.sum() > 0:
         raise DataError(
             "F makes no error where there is weight", "there is nothing to save"
@@ -196,26 +204,6 @@ def ratio_limits(
     low = (b - root) / a
     high = (b + root) / a
     return float(low), float(high)
-
-
-def _cluster_totals(
-    candidate_losses: np.ndarray,
-    loss_f: np.ndarray,
-    weights: np.ndarray,
-    clusters: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return N of shape (K, m) and D of shape (K,)."""
-    has_weight = weights > 0
-    w = weights[has_weight]
-    F = loss_f[has_weight]
-    _, codes = np.unique(clusters[has_weight], return_inverse=True)
-    codes = codes.reshape(-1)  # numpy 2.0 alone gives it the shape of its input
-    gains = []
-    for candidate_loss in candidate_losses[has_weight].T:
-        gain, _ = cluster_sums(F - candidate_loss, w, codes)
-        gains.append(gain)
-    levels, _ = cluster_sums(F, w, codes)
-    return np.column_stack(gains), levels
 
 
 def _cross_fitted_gains(

@@ -120,7 +120,9 @@ def compare_pairs(
     for values in ([p_value(p.estimate) for p in pairs], [p.p_null for p in pairs]):
         # what may not be claimed stays in the family, and is never rejected
         tested = np.where(is_withheld, 1.0, np.array(values, dtype=float))
-        p_values = _adjusted_by_group(tested, is_apart)
+        p_values = np.full(len(pairs), np.nan)
+        for group in (is_apart, ~is_apart):
+            p_values[group] = holm_adjusted(tested[group])
         adjusted.append(np.where(is_withheld, np.nan, p_values))
     records = []
     for pair, p, q in zip(pairs, *adjusted, strict=True):
@@ -193,14 +195,6 @@ def _compare_two(
     return _Pair(
         names=names, record=record, estimate=estimate, p_null=p_null, veto=veto
     )
-
-
-def _adjusted_by_group(p_values: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
-    """Adjust the pairs apart and the others, each among themselves."""
-    adjusted = np.full(len(p_values), np.nan)
-    for group in (is_apart, ~is_apart):
-        adjusted[group] = holm_adjusted(p_values[group])
-    return adjusted
 
 
 def _verdict(

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from small_models import lighten
 
-from amlb_ext.core.task import Kind
-from amlb_ext.validity.candidates import candidate_zoo
 from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
@@ -18,7 +16,7 @@ from benchmarks.studies.fidelity.protocol import (
     read_protocol,
 )
 from benchmarks.studies.fidelity.sample import Sample
-from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.study import METHODS
 
 ENTRY = {
     "sizes": {
@@ -61,21 +59,6 @@ def test_the_protocol_declares_its_contrasts_before_it_runs():
     primary = {c.against for c in protocol.contrasts if c.primary}
     assert primary == {"population", "few_bad", "half"}
     assert set(protocol.used_methods()) <= set(METHODS)
-
-
-@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.MULTICLASS, Kind.REGRESSION])
-def test_no_taker_is_a_candidate(kind):
-    candidates = list(candidate_zoo(kind).values())
-    assert not any(spec in candidates for spec in proposals.taker_specs(kind).values())
-
-
-def test_a_swarm_answers_as_every_method_does(sample):
-    rows = judge_methods(sample, ["few_bad", "swarm", "swarm_start"])
-    assert not any("without" in row for row in rows)
-    is_size = [
-        row for row in rows if (row["method"], row["figure"]) == ("swarm", "rows")
-    ]
-    assert all(row["value"] > len(sample.bad) for row in is_size)
 
 
 def test_the_search_stays_in_the_hull_and_repeats(sample):
