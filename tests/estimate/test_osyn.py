@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -127,18 +126,6 @@ def test_how_the_stream_is_cut_does_not_matter(zero_one):
         np.testing.assert_array_equal(
             tally_regions(cut(batch, size), cells).counts, seen.counts
         )
-
-
-def test_memory_does_not_grow_with_the_stream():
-    cells, loss_s, batch = problem(2)
-    seen, peaks = tally_regions([batch], cells), []
-    for n in (20_000, 200_000):
-        stream = drawn_batches(generator(0, False), n, 5000)
-        tracemalloc.start()
-        osyn_iterative(place_rows(stream, cells), loss_s, seen, OsynSettings(g=2000))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0]
 
 
 def test_algorithm_by_hand():

@@ -120,13 +120,6 @@ def test_a_missing_class_is_named_with_its_share():
     assert "fewer than 2 labelled rows of class 1, 10.0%" in single.reason
 
 
-def test_rows_of_a_class_that_the_population_lacks_do_not_count():
-    v, c = np.r_[errors(2, 20), np.ones(5)], np.repeat([0, 1], [20, 5])
-    assert stratified_interval(v, c, [1.0, 0.0], binary=True).point == pytest.approx(
-        0.1
-    )
-
-
 def test_wrong_input_says_what_came():
     for priors in ([0.5, 0.4], [1.5, -0.5]):
         with pytest.raises(DataError, match="share from 0 to 1"):
@@ -178,20 +171,6 @@ def test_betting_holds_where_rare_rows_lose_much():
         assert bet.width < 0.7 * empirical_bernstein(v).width
     assert hit >= 95
     assert approximate < 80
-
-
-def test_betting_needs_no_spread_and_no_second_row():
-    none = betting_interval(np.zeros(200))
-    assert none.low == 0
-    assert (
-        0.018 < none.high < 0.03
-    )  # ln 40 / 200 = .0184 is the least that any such bound can say
-    assert betting_interval([0.3]).has_interval
-    assert not betting_interval([]).has_interval
-    twice = betting_interval(np.full(50, 0.5), bound=2)
-    assert twice.high == pytest.approx(
-        2 * betting_interval(np.full(50, 0.25)).high, rel=1e-6
-    )
 
 
 def test_which_interval_is_quoted_hangs_on_the_skewness():

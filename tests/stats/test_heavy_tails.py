@@ -8,7 +8,6 @@ from amlb_ext.core.row_losses import squared_error
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedUnits
-from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.pairwise import compare_pairs
 
 N = 1000
@@ -134,23 +133,6 @@ def test_a_tail_that_is_where_f_fails_alone():
     assert there["verdict"] == "undecided"
     assert there["high"] < 0
     assert CONCENTRATED not in set(table.index.get_level_values("question"))
-
-
-def test_weights_on_the_tail():
-    """A fifth of the loss overall, most of it under the weights."""
-    planted = Planted()
-    planted.e[:12] = 9.0
-    planted.candidates["g"] = planted.like_f(0.7)
-    weights = np.where(np.arange(N) < 12, 1.0, 0.02)
-    loss_g, loss_f = planted.candidates["g"] ** 2, planted.e**2
-    cap = cap_from_baseline(loss_f)
-    alike = contrast_plainly(loss_g, loss_f, cap=cap)
-    weighted = contrast_plainly(loss_g, loss_f, cap=cap, weights=weights)
-    assert not alike.f.is_tail
-    assert weighted.f.is_tail
-    assert weighted.f.capped == pytest.approx(
-        np.average(np.minimum(loss_f, cap.loss), weights=weights)
-    )
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from amlb_ext.core.errors import ConfigError, DataError
+from amlb_ext.core.errors import ConfigError
 from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
     Protocol,
@@ -14,8 +13,7 @@ from benchmarks.studies.fidelity.protocol import (
     load_table,
     read_protocol,
 )
-from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
-from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.sample import expected_contrasts
 
 SIZES = {
     "train": 150,
@@ -66,28 +64,6 @@ def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
         mass += chance * b
     np.testing.assert_allclose(tau, by_hand, atol=1e-9 * np.abs(by_hand).max())
     np.testing.assert_allclose(beta, mass)
-
-
-def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
-    def fails(s):
-        raise DataError("too few rows", "give more")
-
-    def has_no_rows(s):
-        return None
-
-    monkeypatch.setitem(METHODS, "half", Method(fails, ""))
-    monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
-    s = Sample(draw, np.arange(40))
-    rows = pd.DataFrame(judge_methods(s, ["whole", "half", "weighted"]))
-    told = dict(rows.loc[rows["without"].notna(), ["method", "without"]].to_numpy())
-    assert set(rows["method"]) - set(told) == {"whole"}
-    assert told == {"half": "too few rows", "weighted": "no rows"}
-
-
-def test_a_table_that_is_too_small_is_refused():
-    task = load_table("wine", Table(source="bundled/wine"), Path())
-    with pytest.raises(DataError, match=r"wine has 178 rows; .* need 310 \(lower them"):
-        Draw(task, "wine", 0, PROTOCOL)
 
 
 def test_overlapping_seeds_are_refused(tmp_path):

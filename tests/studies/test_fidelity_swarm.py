@@ -9,14 +9,11 @@ from small_models import lighten
 from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
-    FOLDER,
     Protocol,
     Table,
     load_table,
-    read_protocol,
 )
 from benchmarks.studies.fidelity.sample import Sample
-from benchmarks.studies.fidelity.study import METHODS
 
 ENTRY = {
     "sizes": {
@@ -49,16 +46,6 @@ def sample():
         task = load_table("diabetes", Table(source="bundled/diabetes"), Path())
         draw = Draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
         yield Sample(draw, np.arange(60))
-
-
-def test_the_protocol_declares_its_contrasts_before_it_runs():
-    protocol = read_protocol(FOLDER / "few_rows_swarm.yaml")
-    assert len(protocol.tables) >= 8
-    assert len(protocol.seeds.confirmatory.values()) >= 20
-    assert max(protocol.sizes.labelled) <= 300
-    primary = {c.against for c in protocol.contrasts if c.primary}
-    assert primary == {"population", "few_bad", "half"}
-    assert set(protocol.used_methods()) <= set(METHODS)
 
 
 def test_the_search_stays_in_the_hull_and_repeats(sample):

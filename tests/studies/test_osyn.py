@@ -48,33 +48,7 @@ class TestPrinted:
             )
 
 
-class TestData:
-    def test_adult_and_bike(self, tmp_path):
-        task = load_uci("adult", stand_ins(tmp_path))
-        assert task.features.shape == (400, 14)
-        assert task.labels == ("<=50K", ">50K")
-        bike = load_uci("bike", stand_ins(tmp_path), rows=200)
-        assert bike.features.shape == (200, 9)
-        assert sum(not column.is_numeric for column in bike.columns) == 8
-
-
 class TestCase:
-    def test_split_and_labelled_rows(self, tmp_path):
-        task = load_uci("adult", stand_ins(tmp_path))
-        case = Case(task, Choice(**TINY), 0, False)
-        assert len(case.train) == pytest.approx(120, abs=1)
-        assert not set(case.train) & set(case.oracle)
-        rows = case.draw_labelled(np.empty(0))
-        assert set(rows) <= set(case.oracle)
-        assert np.bincount(case.y[rows]).tolist() == [
-            24,
-            16,
-        ]  # 3 : 2, the majority first
-        again = Case(task, Choice(**TINY), 0, False)
-        assert np.array_equal(rows, again.draw_labelled(np.empty(0)))
-        other = Case(task, Choice(**TINY), 1, False)
-        assert not np.array_equal(case.train, other.train)
-
     def test_rows_of_large_loss_are_labelled_more_often(self, tmp_path):
         task = load_uci("bike", stand_ins(tmp_path))
         case = Case(task, Choice(**{**TINY, "bias": 8.0}), 0, True)

@@ -11,7 +11,6 @@ from benchmarks.studies.swarms.populations import (
     POPULATIONS,
     TrueTeacher,
     draw_task,
-    is_interaction,
 )
 
 
@@ -43,11 +42,6 @@ def test_labels_follow_the_truth(name):
     # a calibrated truth: its own chance of the label is as high as it says
     chance = t[np.arange(len(y)), y.astype(int)]
     assert chance.mean() == pytest.approx((t**2).sum(axis=1).mean(), abs=0.03)
-
-
-def test_a_product_decides_in_a_third_of_the_rows():
-    task = draw_task("interaction", seed=0, n=3000)
-    assert is_interaction(task.features).mean() == pytest.approx(1 / 3, abs=0.04)
 
 
 def a_draw(data, number, swarm, rival):

@@ -111,17 +111,6 @@ def test_of_many_rows_some_are_drawn_and_all_failures_count(monkeypatch, held_ou
         assert set(part.held[part.rows.is_bad]) <= set(part.failures)
 
 
-def test_candidates_that_saw_all_rows_leave_their_losses(monkeypatch, held_out):
-    assert held_out.parts  # fitted
-    losses = held_out.unseen_losses(0)
-    assert list(losses.index) == list(range(len(held_out.cross.Z)))
-    assert not losses.isna().any(axis=None)
-    assert "oof_loss_linear" in losses
-    assert "judge" not in "".join(losses)
-    monkeypatch.setattr(held_out_parts, "QUICK_ROWS", 100)
-    assert held_out.unseen_losses(0) is None
-
-
 @pytest.mark.parametrize(
     ("passing", "chosen", "tried"),
     [

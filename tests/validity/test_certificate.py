@@ -24,7 +24,6 @@ from amlb_ext.validity.certify import (
     read_null,
 )
 from amlb_ext.validity.task_measures import measure_copies
-from amlb_ext.validity.task_rows import REFITS
 
 # light trees still see the planted corner that a line does not
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -81,24 +80,6 @@ def test_an_honest_suite_passes_what_it_should(clean):
     assert clean.verdict in ("rank", "describe")
     assert len(clean.candidates) == 12
     assert not clean.dropped
-
-
-def test_losses_are_weighted_by_reducible_hardness_too(rows, clean):
-    for name, means in clean.candidates.items():
-        assert means["reducible"] is not None, name
-    assert len(clean.null["reducible"]["twins"]) == REFITS
-    # v lies where F departs from the oracle, so the forest gains most there
-    gain = {
-        w: clean.candidates["forest"][w] - clean.null[w]["F"]
-        for w in ("full", "reducible")
-    }
-    assert gain["reducible"] < gain["full"] < 0
-
-    def nothing(part):
-        return Rows(part.features, part.target, part.provenance.assign(reducible=0.0))
-
-    without = certify_rows(tampered(rows, "full", nothing), candidates=("ridge",))
-    assert "reducible" not in without.null
 
 
 def test_random_labels_are_caught(rows, few):
