@@ -56,11 +56,11 @@ def test_any_false_claim_among_correlated_tests_is_as_rare_as_asked():
     """Nothing differs; ten tests share half of their variance."""
     alarms = 0
     rng = np.random.default_rng(1)
-    for _ in range(150):
+    for _ in range(300):
         z = np.sqrt(0.5) * (rng.standard_normal() + rng.standard_normal(10))
         psi = rng.standard_normal((100, 1)) + rng.standard_normal((100, 10))
         alarms += step_down_adjusted(2 * norm.sf(np.abs(z)), psi).min() < 0.05
-    assert alarms <= 0.05 * 150 + 2 * np.sqrt(0.05 * 0.95 * 150)
+    assert alarms <= 0.05 * 300 + 2 * np.sqrt(0.05 * 0.95 * 300)
 
 
 def test_what_does_not_fit_is_refused():
