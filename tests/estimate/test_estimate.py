@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -197,3 +197,40 @@ def test_the_command_writes_what_it_says(folder, refused, output_of, tmp_path):
         "no estimate can be recommended: "
     )
     assert "CLASS=SHARE" in refused(words, "--class-prior yes")
+
+
+def test_losses_of_probabilities(folder):
+    pd.read_csv(folder / "iid.csv").head(99).to_csv(folder / "head.csv", index=False)
+    for loss, bound in (("brier", 2.0), ("log_loss", -np.log(0.01))):
+        report = ask(folder, "iid.csv", loss=loss, clip=0.01)
+        assert report.bound == pytest.approx(bound)
+        assert report.recommended.name == "t"
+        few = ask(folder, "head.csv", loss=loss, clip=0.01)
+        assert few.recommended.name == "betting"  # too few to see how skewed they are
+    with pytest.raises(ConfigError, match="squared for binary"):
+        ask(folder, "iid.csv", loss="squared")
+
+
+def test_regression_wants_a_range(folder):
+    rng = np.random.default_rng(0)
+
+    def rows(n):
+        x = rng.random((n, 2))
+        return pd.DataFrame(x, columns=["a", "b"]).assign(
+            y=x.sum(axis=1) * 10 + rng.normal(size=n)
+        )
+
+    train, data = rows(400), rows(600)
+    train.to_csv(folder / "r_train.csv", index=False)
+    data.to_csv(folder / "r.csv", index=False)
+    model = Ridge().fit(train[["a", "b"]], train["y"])
+    predicted = pd.DataFrame({"prediction": model.predict(data[["a", "b"]])})
+    predicted.to_csv(folder / "rp.csv", index=False)
+    with pytest.raises(ConfigError, match="--range"):
+        estimate(str(folder / "rp.csv"), folder / "r.csv", target="y")
+    report = estimate(
+        str(folder / "rp.csv"), folder / "r.csv", target="y", target_range=(-10, 30)
+    )
+    by_hand = (((predicted["prediction"] - data["y"]) / 40) ** 2).mean()
+    assert report.recommended.name == "t"
+    assert report.recommended.point == pytest.approx(by_hand)

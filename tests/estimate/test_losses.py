@@ -9,6 +9,7 @@ import amlb_ext as hs
 from amlb_ext.cli import main
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.stats.bounded_mean import (
+    balanced_interval,
     cost_interval,
     stratified_interval,
 )
@@ -120,3 +121,11 @@ def test_the_shell_reads_costs_from_a_file(F, tmp_path, refused, capsys):
     assert f"cost: {expected.point:.4f}" in capsys.readouterr().out
     (tmp_path / "negative.csv").write_text(",no,yes\nno,0,-1\nyes,10,0\n")
     assert "negative: -1" in refused(words, tmp_path / "negative.csv")
+
+
+def test_a_class_without_rows_has_no_balanced_error():
+    found = balanced_interval(
+        np.zeros(20), np.zeros(20, dtype=int), names=["no", "yes"]
+    )
+    assert not found.has_interval
+    assert "no labelled row of class yes" in found.reason

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -290,3 +291,15 @@ def test_explore_is_the_closed_form_everywhere():
     )
     with pytest.raises(ConfigError, match="below delta"):
         sweep_settings(seen.counts, loss_s, np.random.default_rng(4), delta2=[0.1])
+
+
+def test_memory_does_not_grow_with_the_stream():
+    cells, loss_s, batch = problem(2)
+    seen, peaks = tally_regions([batch], cells), []
+    for n in (20_000, 200_000):
+        stream = drawn_batches(generator(0, False), n, 5000)
+        tracemalloc.start()
+        osyn_iterative(place_rows(stream, cells), loss_s, seen, OsynSettings(g=2000))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]

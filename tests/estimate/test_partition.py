@@ -120,3 +120,18 @@ def test_refusals():
         partition_bound(loss, cells, np.zeros(1))
     with pytest.raises(ConfigError, match="choose m"):
         independent_cells(np.zeros((3, 1)), 4, np.random.default_rng(0))
+
+
+def test_cells_without_rows():
+    # masses .5, .3, .2, the last without rows; means .5 and 1, C_h = 2
+    got = partition_bound(
+        np.array([0.0, 1.0, 1.0]),
+        np.array([0, 0, 1]),
+        np.array([5, 3, 2]),
+        0.1,
+        C_h=2.0,
+    )
+    # L = .5 * .5 + .3 lies below B = 2 sqrt(.5 log(10) (.25 / 2 + .09)), so nothing is shown
+    assert (got.low, got.high, got.level, got.n) == (0.0, 2.0, 0.9, 3)
+    assert math.isnan(got.point)
+    assert got.reason == "1 of 3 cells without labelled rows, 20% of the population"

@@ -200,3 +200,27 @@ def test_coverage_at_an_error_of_a_fifth(interval):
     assert hit / 300 > 0.9 - 0.052
     if interval is empirical_bernstein:
         assert hit >= 298
+
+
+@pytest.mark.parametrize("interval", [wilson_interval, clopper_pearson])
+def test_no_error_and_only_errors(interval):
+    none, all_ = interval(errors(0, 10)), interval(errors(10, 10))
+    assert none.low == 0
+    assert all_.high == 1
+    assert none.high == pytest.approx(1 - all_.low)
+    assert interval(errors(1, 1)).has_interval
+    assert not interval([]).has_interval
+
+
+@pytest.mark.parametrize("interval", ANY)
+@pytest.mark.parametrize("v", [[], [0.3]])
+def test_fewer_than_two_rows_give_a_reason(interval, v):
+    e = interval(v)
+    assert not e.has_interval
+    assert "2 needed" in e.reason
+
+
+@pytest.mark.parametrize("interval", ANY)
+def test_limits_stay_between_zero_and_the_bound(interval):
+    e = interval([0.0, 0.0, 0.0, 2.0], bound=2.0)
+    assert 0 <= e.low <= e.point <= e.high <= 2

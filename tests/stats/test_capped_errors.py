@@ -57,3 +57,9 @@ def test_the_interval_of_capped_errors_covers_where_that_of_raw_ones_does_not():
             hits[name] += found.low <= truth <= found.high
     assert hits["raw"] < 0.6 * 200
     assert hits["capped"] > 0.9 * 200
+
+
+def test_every_model_is_capped_alike_and_a_missing_loss_stays_missing():
+    cap = cap_from_baseline(np.arange(100.0))
+    got = cap.apply(np.array([[1.0, 95.0], [np.nan, np.inf]]))
+    np.testing.assert_array_equal(got, [[1.0, 90.0], [np.nan, 90.0]])

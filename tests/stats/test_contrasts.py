@@ -7,6 +7,7 @@ from exhaustive import count_of
 
 from amlb_ext.stats.claims import COLUMNS, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import (
+    SMALLEST_EFFECTIVE_SIZE,
     ComparedUnits,
     choose_weighting,
     compare_candidate,
@@ -42,6 +43,13 @@ def verdict_rates(between, refits, seed, n=300):
 
 
 class TestContrasts:
+    def test_by_hand(self):
+        # d = -1, 0, 1, -2 with weights 2, 1, 1, 4: (-2 + 0 + 1 - 8) / 8 = -9/8.
+        e = mean_contrast(
+            np.array([0.0, 2, 3, 0]), np.array([1.0, 2, 2, 2]), np.array([2.0, 1, 1, 4])
+        )
+        assert e.point == -9 / 8
+
     def test_table(self):
         rng = np.random.default_rng(0)
         f = rng.random(300)
@@ -62,6 +70,15 @@ class TestContrasts:
         table = region_answers({"g": f + 1}, f, clusters=np.arange(100) // 2)
         assert table["effective_size"].tolist() == [50.0]
 
+    def test_one_cluster_is_undecided_with_a_reason(self):
+        f = np.arange(10.0)
+        table = answer_questions(
+            pd.DataFrame({"g": f - 1}), ComparedUnits(loss_f=f, clusters=np.zeros(10))
+        )
+        assert table.loc[0, "verdict"] == "undecided"
+        assert table.loc[0, "reason"].startswith("only 1 cluster")
+        assert table.loc[0, ["low", "high", "p", "p_adjusted"]].isna().all()
+
 
 def control(refits, f):
     """The null control of re-fits, a column of losses each."""
@@ -70,6 +87,15 @@ def control(refits, f):
 
 
 class TestNull:
+    def test_by_hand(self):
+        # Re-fits differ from F by +-1 about .5 and -.5 (rows alternate): points .5, -.5, mean 0,
+        # S^2 = .5; the mean of the re-fits is F +- 1: s_rows^2 = (4/3)(4 / 16) = 1/3.
+        f = np.zeros(4)
+        turn = np.array([1.0, -1, 1, -1])
+        got = control({0: turn + 0.5, 1: turn - 0.5}, f)
+        assert got.null_difference == 0.0
+        assert got.null_se == pytest.approx(np.sqrt(1 / 3 + 0.5 / 2))
+
     def test_a_reseeded_f_is_no_discovery(self):
         false, true = verdict_rates(between=0.0, refits=3, seed=3)
         assert false <= 0.05
@@ -89,6 +115,23 @@ class TestNull:
 
 
 class TestWeights:
+    def test_small_effective_size_counts_all_rows(self):
+        found = choose_weighting(np.r_[np.ones(49), np.zeros(500)])
+        assert (found.is_weighted, found.weights, found.effective_size) == (
+            False,
+            None,
+            49,
+        )
+        assert (
+            f"worth only 49 rows, below {SMALLEST_EFFECTIVE_SIZE:.0f}" in found.reason
+        )
+
+    def test_large_enough_is_kept(self):
+        given = np.r_[np.ones(50), np.zeros(500)]
+        found = choose_weighting(given)
+        assert found.is_weighted
+        assert found.weights is given
+
     def test_rows_of_one_source_row_count_once(self):
         clusters = np.repeat(np.arange(30), 3)
         assert choose_weighting(np.ones(90)).is_weighted

@@ -8,6 +8,7 @@ from amlb_ext.core.row_losses import squared_error
 from amlb_ext.stats.bounded_loss import NO_CAP, cap_from_baseline
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION, answer_questions
 from amlb_ext.stats.contrasts import ComparedUnits
+from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.pairwise import compare_pairs
 
 N = 1000
@@ -200,3 +201,29 @@ def test_a_re_fit_that_differs_by_a_few_rows():
     found = row(table, question=REGION)
     assert found["verdict"] == "no claim"
     assert "more than that of F fitted again" in found["reason"]
+
+
+def test_an_absurd_prediction_of_f():
+    planted = Planted()
+    planted.candidates["g"] = planted.like_f(0.8)
+    planted.e[3] = 1e209
+    found = row(planted.answer(refits=False))
+    assert found["verdict"] == "no claim"
+    assert found["reason"].startswith("F's squared error is too large")
+
+
+def test_weights_on_the_tail():
+    """A fifth of the loss overall, most of it under the weights."""
+    planted = Planted()
+    planted.e[:12] = 9.0
+    planted.candidates["g"] = planted.like_f(0.7)
+    weights = np.where(np.arange(N) < 12, 1.0, 0.02)
+    loss_g, loss_f = planted.candidates["g"] ** 2, planted.e**2
+    cap = cap_from_baseline(loss_f)
+    alike = contrast_plainly(loss_g, loss_f, cap=cap)
+    weighted = contrast_plainly(loss_g, loss_f, cap=cap, weights=weights)
+    assert not alike.f.is_tail
+    assert weighted.f.is_tail
+    assert weighted.f.capped == pytest.approx(
+        np.average(np.minimum(loss_f, cap.loss), weights=weights)
+    )

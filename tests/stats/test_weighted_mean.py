@@ -53,6 +53,16 @@ class TestByHand:
         b = weighted_mean_interval(v[order], 7 * w[order], c[order])
         assert (b.point, b.se, b.df) == pytest.approx((a.point, a.se, a.df))
 
+    def test_copying_every_row_changes_nothing_when_clustered(self):
+        v, w, c = litter(np.random.default_rng(1))
+        once = weighted_mean_interval(v, w, c)
+        thrice = weighted_mean_interval(np.tile(v, 3), np.tile(w, 3), np.tile(c, 3))
+        assert (thrice.point, thrice.se) == pytest.approx((once.point, once.se))
+        assert (
+            weighted_mean_interval(np.tile(v, 3), np.tile(w, 3)).se
+            < weighted_mean_interval(v, w).se
+        )
+
     def test_rows_without_weight_are_no_clusters(self):
         e = weighted_mean_interval(
             np.array([1.0, 2, 3, np.nan]), np.array([1.0, 1, 1, 0])
@@ -89,6 +99,20 @@ class TestRefusals:
         assert not e.has_interval
         assert "98% of the weight" in e.reason
 
+    def test_no_spread_is_no_certainty(self):
+        e = weighted_mean_interval(np.full(4, -1.0))
+        assert not e.has_interval
+        assert "agree on one value" in e.reason
+
+    def test_equal_models_do_not_differ(self):
+        e = weighted_mean_interval(np.zeros(4))
+        assert (e.low, e.high, p_value(e)) == (0.0, 0.0, 1.0)
+
+    def test_nothing_to_average(self):
+        e = weighted_mean_interval(np.ones(3), np.zeros(3))
+        assert np.isnan(e.point)
+        assert e.reason == "no row has any weight"
+
     @pytest.mark.parametrize(
         ("values", "weights", "message"),
         [
@@ -104,6 +128,15 @@ class TestRefusals:
 
 class TestCoverage:
     # s.e. of a coverage of .95 in 300 draws is .0126; .92 to .98 is about +-2.4 of them.
+    def test_clustered_covers_and_naive_does_not(self):
+        rng = np.random.default_rng(3)
+        clustered, naive = [], []
+        for _ in range(DRAWS):
+            v, w, c = litter(rng)
+            clustered.append(covers(weighted_mean_interval(v, w, c), 0.3))
+            naive.append(covers(weighted_mean_interval(v, w), 0.3))
+        assert 0.92 <= np.mean(clustered) <= 0.98
+        assert np.mean(naive) < 0.75
 
     def test_clustered_covers_with_ten_clusters(self):
         rng = np.random.default_rng(4)

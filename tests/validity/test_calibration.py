@@ -249,3 +249,14 @@ def test_a_rare_class_does_no_harm(minority):
 )
 def test_an_explicit_kappa_turns_it_off(layer, wanted):
     assert wants_calibration(build_config(layer)) is wanted
+
+
+def test_candidates_that_saw_all_rows_leave_their_losses(monkeypatch, held_out):
+    assert held_out.parts  # fitted
+    losses = held_out.unseen_losses(0)
+    assert list(losses.index) == list(range(len(held_out.cross.Z)))
+    assert not losses.isna().any(axis=None)
+    assert "oof_loss_linear" in losses
+    assert "judge" not in "".join(losses)
+    monkeypatch.setattr(held_out_parts, "QUICK_ROWS", 100)
+    assert held_out.unseen_losses(0) is None

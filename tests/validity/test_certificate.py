@@ -233,3 +233,8 @@ def test_a_damaged_certificate_says_what_to_do(clean):
     for other in (FORMAT - 1, 99):
         with pytest.raises(SuiteError, match=f"format {other}"):
             Certificate.from_json({**clean.to_json(), "format": other})
+
+
+def test_twins_of_f_win_on_bad_rows_but_not_on_the_region(clean):
+    assert clean["null on region"].passed
+    assert clean["null on bad rows"].value < clean["null on region"].value

@@ -171,3 +171,26 @@ def test_labels_that_are_wrong_are_caught():
     agreement, support = measure_labels(flipped, bad, ROW, **others)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)
+
+
+def test_equal_weights_are_no_region():
+    bad = np.arange(100) < 30
+    assert (
+        measures.measure_region(np.ones(100), bad, np.arange(100), ROW).passed is False
+    )
+
+
+def test_solvability_by_hand():
+    # candidate 0 halves F's loss everywhere, candidate 1 doubles it
+    F = rng().random(400) + 0.5
+    noise = rng(1).normal(0, 0.01, 400)
+    losses = Losses(
+        np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400)
+    )
+    found = measures.measure_solvability(
+        losses, np.ones(400), ["half", "double"], rng(), ROW
+    )
+    assert found.value == pytest.approx(0.5)
+    assert found.passed
+    assert "half" in found.text
+    assert "double" not in found.text

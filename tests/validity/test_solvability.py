@@ -106,3 +106,18 @@ def test_an_f_without_errors_has_nothing_to_save():
         ROW,
     )
     assert (found.value, found.finding) == (None, "not shown")
+
+
+def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
+    rng = np.random.default_rng(0)
+    F = 0.5 + rng.random(400)
+    found = measures.measure_solvability(
+        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)),
+        F,
+        ["a", "b"],
+        rng,
+        ROW,
+    )
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert found.finding == "nothing to mend"
+    assert "F" in found.text
