@@ -35,7 +35,7 @@ def show(
     """
     check_suite_folder(suite)
     from amlb_ext.suite import open_suite
-    from amlb_ext.validity import certificates_to_json, read_certificates
+    from amlb_ext.validity import read_certificates
 
     opened = open_suite(suite)
     certified = opened.manifest.certified
@@ -68,7 +68,7 @@ def show(
             )
         return "\n".join(lines)
 
-    return Answer(text, lambda: certificates_to_json(shown))
+    return Answer(text, lambda: {each.task: each.to_json() for each in shown})
 
 
 @command(group="benchmark")
@@ -104,7 +104,7 @@ def certify(
     $ hardsynth certify hard --size full
     """
     check_suite_folder(suite)
-    from amlb_ext.validity import certificates_to_json, certify_suite
+    from amlb_ext.validity import certify_suite
 
     certificates = certify_suite(
         suite,
@@ -119,5 +119,5 @@ def certify(
     )
     return Answer(
         lambda: "\n".join(certificate.text() for certificate in certificates),
-        lambda: certificates_to_json(certificates),
+        lambda: {each.task: each.to_json() for each in certificates},
     )

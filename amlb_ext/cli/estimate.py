@@ -9,7 +9,6 @@ from typing import Any
 from amlb_ext.cli.command import command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
-from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 
 _INDEPENDENT = (
@@ -77,8 +76,8 @@ def estimate(
         squared (default), absolute or pinball:.9 for numbers; or a file of costs (.csv), a row for
         each true label and a column for each decision
     osyn : KEY=VALUE
-        setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat, k or
-        regions=labels; repeat the flag for several
+        setting of OSYN, chosen before looking at the data: g, b, delta1, delta2, a_hat or k;
+        repeat the flag for several
     out : DIR
         write estimates.csv, estimate.json and estimate.svg to this folder
 
@@ -89,10 +88,6 @@ def estimate(
     if has_model_ending(model):
         check_model_file(Path(model))
     check_file(Path(data))
-    if options["explore"] and not out:
-        raise ConfigError(
-            "--explore was given without a folder to write to", "add -o DIR"
-        )
     from amlb_ext.comparison.files import read_costs
     from amlb_ext.estimate import estimate as estimate_error
     from amlb_ext.estimate.plot import write_report

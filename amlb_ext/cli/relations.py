@@ -113,7 +113,7 @@ def _audit_suite(folder: str) -> Answer:
     """Count the made rows of every task that break a relation of its real rows."""
     from amlb_ext.relations.mining import LOOKED_FOR
     from amlb_ext.suite import SuiteFiles
-    from amlb_ext.validity.feasibility import audit_made_rows, audit_text
+    from amlb_ext.validity.task_measures import audit_made_rows, audit_text
     from amlb_ext.validity.task_rows import read_task
 
     suite = SuiteFiles.load(folder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amlb_ext.core.display import text_table
-from amlb_ext.estimate.drawing import Against, Comparison
+from amlb_ext.estimate.drawing import About, Against, Comparison
 from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.stats.bounded_mean import interval_for_skewness
 from amlb_ext.stats.error_estimate import FAILED, ErrorEstimate
@@ -71,7 +71,13 @@ def choose_preference(inputs: EstimateInputs, by_class: bool) -> Preference:
         return Preference(names=(interval_for_skewness(inputs.losses), "betting"))
     # The intervals of the 0-1 loss and of costs hold for few rows as well.
     holds_for_few = inputs.loss.binary or inputs.loss.costs is not None
-    small_classes = [] if holds_for_few else _small_classes(inputs)
+    small_classes = []
+    if not holds_for_few:
+        # Only priors show that rows were drawn by class.
+        assert inputs.priors is not None
+        counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
+        for code in np.flatnonzero((inputs.priors > 0) & (counts < LARGE_CLASS)):
+            small_classes.append(f"{counts[code]} of {inputs.labels[code]}")
     if not small_classes:
         return Preference(names=("stratified",))
     return Preference(
@@ -112,18 +118,6 @@ def why_none_quoted(rows: Sequence[ErrorEstimate], preference: Preference) -> st
     return "; ".join(dict.fromkeys(clauses))
 
 
-def _small_classes(inputs: EstimateInputs) -> list[str]:
-    """Return the population's classes with too few rows for an interval of a bounded loss."""
-    # Only priors show that rows were drawn by class.
-    assert inputs.priors is not None
-    counts = np.bincount(inputs.y.astype(int), minlength=len(inputs.labels))
-    is_small = (inputs.priors > 0) & (counts < LARGE_CLASS)
-    listed = []
-    for code in np.flatnonzero(is_small):
-        listed.append(f"{counts[code]} of {inputs.labels[code]}")
-    return listed
-
-
 def describe_assumption(
     quoted: str, comparisons: Sequence[Comparison], overruled: bool = False
 ) -> str:
@@ -162,9 +156,8 @@ def describe_assumption(
 
 
 def advise(
-    refuted: Sequence[Comparison],
+    refuted: Sequence[tuple[Against, About]],
     *,
-    lies_elsewhere: Sequence[Against],
     lacks_class: bool,
     has_classes: bool,
     has_priors: bool,
@@ -173,9 +166,8 @@ def advise(
 
     Parameters
     ----------
-    refuted : sequence of Comparison
-    lies_elsewhere : sequence of str
-        Other rows that the support check found elsewhere.
+    refuted : sequence of (str, str)
+        Rows that differ from the labelled ones, and in what.
     lacks_class : bool
         Whether a class of the training rows has no labelled row.
     has_classes, has_priors : bool
@@ -188,17 +180,16 @@ def advise(
     # Nothing else helps: no weight makes up for a class without rows.
     if lacks_class:
         return f"label rows of that class, too; {VOUCH}"
-    against = {comparison.against for comparison in refuted} | set(lies_elsewhere)
-    by_training_rows = [c for c in refuted if c.against == "training rows"]
-    differs_in_labels_alone = bool(by_training_rows) and all(
-        comparison.about == "labels" for comparison in by_training_rows
-    )
+    against = {rows for rows, _ in refuted}
+    by_training_rows = {about for rows, about in refuted if rows == "training rows"}
     # A draw by class would explain these findings, and priors correct it.
-    may_be_by_class = differs_in_labels_alone or "rows without labels" in against
+    may_be_by_class = "rows without labels" in against or (
+        by_training_rows - {"place"} == {"labels"}
+    )
     advice = []
     if may_be_by_class and has_classes and not has_priors:
         train = ""
-        if by_training_rows:
+        if by_training_rows - {"place"}:
             train = " or, where the training rows have them, --class-prior train"
         advice.append(
             "if the labelled rows were drawn class by class, give the population's shares of the "
@@ -224,14 +215,10 @@ def report_text(report: EstimateReport) -> str:
         rows.append([row.name + mark, *numbers, row.check])
     lines = [headline(report), "", text_table(headers, rows), ""]
 
-    findings = _group_by_text((row.name, row.reason) for row in report.rows)
-    if findings:
-        lines.append("found:")
-        lines += _grouped_lines(findings)
+    if findings := _lines_by_text((row.name, row.reason) for row in report.rows):
+        lines += ["found:", *findings]
     lines.append("assumed:")
-    lines += _grouped_lines(
-        _group_by_text((row.name, row.assumes) for row in report.rows)
-    )
+    lines += _lines_by_text((row.name, row.assumes) for row in report.rows)
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines)
 
@@ -286,16 +273,12 @@ def _approximate_line(report: EstimateReport) -> str:
     )
 
 
-def _group_by_text(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return each text once, with the estimators that it is about; empty texts are left out."""
+def _lines_by_text(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each text, with the estimators that it is about; none for empty ones."""
     names_by_text: dict[str, list[str]] = {}
     for name, text in pairs:
         if text:
             names_by_text.setdefault(text, []).append(name)
-    return names_by_text
-
-
-def _grouped_lines(names_by_text: dict[str, list[str]]) -> list[str]:
     return [f"  {', '.join(names)}: {text}" for text, names in names_by_text.items()]
 
 

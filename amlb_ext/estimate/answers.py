@@ -26,6 +26,7 @@ from amlb_ext.estimate.advice import (
 )
 from amlb_ext.estimate.drawing import (
     REFUTED,
+    About,
     Against,
     Comparison,
     Finding,
@@ -46,7 +47,6 @@ from amlb_ext.estimate.osyn.run import OsynChoices, OsynRun, run_osyn
 from amlb_ext.estimate.partition import (
     independent_cells,
     partition_bound,
-    partition_estimate,
 )
 from amlb_ext.sources.table import Table
 from amlb_ext.stats import bounded_mean
@@ -126,7 +126,13 @@ class EstimateAnswers:
         inputs = self.inputs
         # a balanced error is the same, however often each class was drawn
         if inputs.priors is not None and not inputs.loss.is_balanced:
-            shares = self._compare_with_priors()
+            if inputs.priors_of_train and inputs.train is not None:
+                # the priors are counts
+                _, y_train = inputs.train
+                comparison = compare_classes(inputs.y, y_train, inputs.labels)
+                shares = comparison.finding(REFUTED)
+            else:
+                shares = class_shares(inputs.y, inputs.priors)
             self.label_findings.append(shares)
             self.drawn_by_class = shares.refuted
         if inputs.train is not None:
@@ -210,16 +216,6 @@ class EstimateAnswers:
         # The priors correct how often the classes were drawn.
         return Answer(estimate, (Evidence.FEATURES,))
 
-    def _compare_with_priors(self) -> Finding:
-        """Compare the classes of the labelled rows with the priors, which may be counts."""
-        inputs = self.inputs
-        assert inputs.priors is not None
-        if inputs.priors_of_train and inputs.train is not None:
-            _, y_train = inputs.train
-            comparison = compare_classes(inputs.y, y_train, inputs.labels)
-            return comparison.finding(REFUTED)
-        return class_shares(inputs.y, inputs.priors)
-
     def _compare_training_rows(self, Z: np.ndarray, y: np.ndarray) -> None:
         """Check whether the labelled rows were drawn as the training rows were.
 
@@ -231,7 +227,12 @@ class EstimateAnswers:
         is_class = bool(inputs.labels)
         kept = np.arange(len(y))
         if is_class:
-            self._compare_training_classes(y)
+            absent = absent_classes(inputs.y, y, inputs.labels)
+            self.lacks_class = absent.refuted and not inputs.drawn_at_random
+            if self.lacks_class:
+                self.label_findings.append(absent)
+            elif inputs.priors is None:
+                self.comparisons.append(compare_classes(inputs.y, y, inputs.labels))
             kept = same_shares(y, inputs.y, rng)
         else:
             self.comparisons.append(compare_targets(inputs.y, inputs.units(y)))
@@ -255,16 +256,6 @@ class EstimateAnswers:
                 "training", inputs.metric(Z), labels=codes, metric=self.metric
             )
             self.support_findings["training rows"] = finding
-
-    def _compare_training_classes(self, y: np.ndarray) -> None:
-        """Check whether S lacks a class, or else has other shares than the training rows."""
-        inputs = self.inputs
-        absent = absent_classes(inputs.y, y, inputs.labels)
-        self.lacks_class = absent.refuted and not inputs.drawn_at_random
-        if self.lacks_class:
-            self.label_findings.append(absent)
-        elif inputs.priors is None:
-            self.comparisons.append(compare_classes(inputs.y, y, inputs.labels))
 
     def _compare_columns(
         self, Z: np.ndarray, Z_other: np.ndarray, against: Against
@@ -347,9 +338,7 @@ class EstimateAnswers:
         )
         return Answer(empty, evidence=())
 
-    def with_generated(
-        self, source: Generator, settings: OsynChoices, explore: bool
-    ) -> None:
+    def with_generated(self, source: Generator, settings: OsynChoices) -> None:
         """Answer with generated rows; each of these answers takes the generator for the truth."""
         inputs = self.inputs
         # One batch is enough for the support check.
@@ -362,36 +351,30 @@ class EstimateAnswers:
         self.osyn = run_osyn(
             source.stream,
             self.metric,
-            y=inputs.y,
             losses=inputs.losses,
             loss=inputs.loss,
             choices=settings,
             seed=self.seed,
-            sweep=explore,
         )
         synthetic = self.osyn.synthetic(self.level)
         if synthetic is not None:
             self.answers.append(Answer(synthetic, (Evidence.GENERATOR,)))
-            self._compare_generated_loss(synthetic.point)
+            mean_loss = synthetic.point
+            sound = bounded_mean.empirical_bernstein(
+                inputs.losses, self.level, inputs.loss.bound
+            )
+            if sound.has_interval and not sound.low <= mean_loss <= sound.high:
+                text = (
+                    f"the mean loss on generated rows is {mean_loss:.3g}, outside the "
+                    f"{self.level:.0%} interval {sound.low:.3g} to {sound.high:.3g} of the "
+                    "labelled rows"
+                )
+                self.generator_findings.append(Finding(True, text))
         for bound in self.osyn.rows():
             self.answers.append(Answer(bound, (*DRAW, Evidence.GENERATOR)))
         # Real rows make the better cells.
         if self.unlabelled_metric is None:
             self._add_partition_bound(M, are_real=False)
-
-    def _compare_generated_loss(self, mean_loss: float) -> None:
-        """Check the mean loss on generated rows against a sound interval from labelled rows."""
-        inputs = self.inputs
-        sound = bounded_mean.empirical_bernstein(
-            inputs.losses, self.level, inputs.loss.bound
-        )
-        if not sound.has_interval or sound.low <= mean_loss <= sound.high:
-            return
-        text = (
-            f"the mean loss on generated rows is {mean_loss:.3g}, outside the {self.level:.0%} "
-            f"interval {sound.low:.3g} to {sound.high:.3g} of the labelled rows"
-        )
-        self.generator_findings.append(Finding(True, text))
 
     def _add_partition_bound(self, others: np.ndarray, are_real: bool) -> None:
         """Add the sound bound from other rows: one half makes the cells, the second their masses.
@@ -405,7 +388,7 @@ class EstimateAnswers:
         n_cells = min(CELLS, max(1, half))
         cells = independent_cells(others[:half], n_cells, rng)
         cell_of_second = cells.assign(others[half:])
-        result = partition_bound(
+        estimate = partition_bound(
             inputs.losses,
             cells.assign(self.metric),
             np.bincount(cell_of_second, minlength=cells.n_regions),
@@ -413,7 +396,6 @@ class EstimateAnswers:
             C_h=inputs.loss.bound,
             n_masses=len(cell_of_second) if are_real else None,
         )
-        estimate = partition_estimate(result)
         # Cells may be sampled unequally, so how the features were drawn refutes nothing here.
         evidence: tuple[Evidence, ...] = (Evidence.LABELS,)
         if not are_real:
@@ -479,7 +461,6 @@ class EstimateAnswers:
             refused = why_none_quoted(rows, preference)
             advice = preference.advice or advise(
                 judged.refuted,
-                lies_elsewhere=judged.lies_elsewhere,
                 lacks_class=self.lacks_class,
                 has_classes=bool(inputs.labels),
                 has_priors=inputs.priors is not None,
@@ -525,19 +506,19 @@ class EstimateAnswers:
         judged = Judged()
         judged.found[Evidence.LABELS] += self.label_findings
         judged.found[Evidence.GENERATOR] += self.generator_findings
+        outcomes: list[tuple[Against, About, Finding]] = []
         for comparison in self.comparisons:
             finding = comparison.finding(level)
-            if comparison.against not in vouched:
-                judged.found[Evidence(comparison.about)].append(finding)
-                if finding.refuted:
-                    judged.refuted.append(comparison)
-            elif finding.refuted:
-                judged.overruled.append(finding.text)
+            outcomes.append((comparison.against, comparison.about, finding))
         for against, finding in self.support_findings.items():
+            outcomes.append((against, "place", finding))
+        for against, about, finding in outcomes:
             if against not in vouched:
-                judged.found[Evidence.FEATURES].append(finding)
+                is_of_labels = about == "labels"
+                evidence = Evidence.LABELS if is_of_labels else Evidence.FEATURES
+                judged.found[evidence].append(finding)
                 if finding.refuted:
-                    judged.lies_elsewhere.append(against)
+                    judged.refuted.append((against, about))
             elif finding.refuted:
                 judged.overruled.append(finding.text)
         return judged
@@ -550,17 +531,15 @@ class Judged:
     Attributes
     ----------
     found : dict of Evidence to list of Finding
-    refuted : list of Comparison
-    lies_elsewhere : list of str
-        Other rows that the support check found elsewhere.
+    refuted : list of (str, str)
+        Rows that differ from the labelled ones, and in what.
     overruled : list of str
     """
 
     found: dict[Evidence, list[Finding]] = field(
         default_factory=lambda: {evidence: [] for evidence in Evidence}
     )
-    refuted: list[Comparison] = field(default_factory=list)
-    lies_elsewhere: list[Against] = field(default_factory=list)
+    refuted: list[tuple[Against, About]] = field(default_factory=list)
     overruled: list[str] = field(default_factory=list)
 
     def check(self, answer: Answer) -> ErrorEstimate:

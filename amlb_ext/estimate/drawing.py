@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -205,8 +205,9 @@ def p_text(p: float) -> str:
 
 
 Against = Literal["training rows", "rows without labels"]
-#: Subject of a comparison: known priors correct ``labels``, and nothing corrects ``features``.
-About = Literal["labels", "features"]
+#: Subject of a finding: known priors correct ``labels``, nothing corrects ``features``, and a draw
+#: by class may explain the ``place`` of rows.
+About = Literal["labels", "features", "place"]
 #: Categories with fewer expected rows are joined.
 LEAST_EXPECTED = 5
 #: Smallest number of rows to fit a second model on.
@@ -447,7 +448,18 @@ def compare_second_model(
         ask = ask[same_shares(y_train[ask], y, rng)]
         if not len(ask):
             return []
-    model = _second_model(is_class, seed)
+    learner = (
+        HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    )
+    # quick, and takes categories and missing values as they are; it need not be good: it only has
+    # to err in the same way on both sides
+    model = learner(
+        max_iter=50,
+        max_leaf_nodes=8,
+        min_samples_leaf=10,
+        early_stopping=False,
+        random_state=derive_int_seed(seed, "estimate", "second model"),
+    )
     # More threads are slower on so few rows.
     with threadpool_limits(1):
         model.fit(Z_train[learn], y_train[learn])
@@ -478,23 +490,6 @@ def compare_second_model(
         detail="of a second model",
     )
     return [of_predictions, of_errors]
-
-
-def _second_model(is_class: bool, seed: int) -> Any:
-    """Return an unfitted model that is quick, and takes categories and missing values as they are.
-
-    It need not be good: it only has to err in the same way on both sides.
-    """
-    learner = (
-        HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
-    )
-    return learner(
-        max_iter=50,
-        max_leaf_nodes=8,
-        min_samples_leaf=10,
-        early_stopping=False,
-        random_state=derive_int_seed(seed, "estimate", "second model"),
-    )
 
 
 def _true_probability(classes: np.ndarray, f: np.ndarray, y: np.ndarray) -> np.ndarray:

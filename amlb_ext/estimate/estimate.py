@@ -50,7 +50,6 @@ def estimate(
     error_cap: Annotated[float, Field(gt=0)] | None = None,
     level: Level = 0.95,
     osyn: Mapping[str, Any] | None = None,
-    explore: bool = False,
     seed: Seed = 0,
     trust_pickle: bool = False,
     quiet: bool = True,
@@ -105,8 +104,6 @@ def estimate(
         Confidence level of the intervals.
     osyn : mapping, optional
         See :class:`~amlb_ext.estimate.osyn.run.OsynChoices`.
-    explore : bool
-        Also find the bound of OSYN for every b and delta2, to look at and never to quote.
     seed : int
         Random seed.
     trust_pickle : bool
@@ -138,11 +135,6 @@ def estimate(
         shares = parse_class_prior(class_prior)
     elif class_prior is not None:
         shares = {label_text(label): share for label, share in class_prior.items()}
-    if explore and not (synthesizer or synthetic):
-        raise ConfigError(
-            "--explore was given without generated rows",
-            "add --synthesizer or --synthetic",
-        )
     if synthesizer and synthetic:
         raise ConfigError(
             "both a synthesizer and a file of generated rows", "give one of them"
@@ -192,7 +184,7 @@ def estimate(
         source = Generator(
             inputs, name=generator_name, n=generated, seed=seed, quiet=quiet
         )
-        answers.with_generated(source, settings, explore)
+        answers.with_generated(source, settings)
     name = Path(model).name if isinstance(model, str) else "F"
     return answers.report(name, request.data.name)
 

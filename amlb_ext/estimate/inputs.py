@@ -57,7 +57,6 @@ from amlb_ext.stats.bounded_loss import (
     BoundedLoss,
     absolute_loss,
     cost_loss,
-    default_loss,
     log_loss,
     pinball_loss,
     squared_loss,
@@ -214,23 +213,15 @@ class EstimateInputs:
 
     def read_generated(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows and scaled targets of a table of generated rows."""
-        features, notes = read_features(
-            path, self.task.columns, self.task.target_name, has_target=True
-        )
-        self.notes += notes
-        # a second reading, since features are read without the target
-        target = self._read_target(path)
-        return self.encoder.transform(features), self.target.transform(target)
-
-    def _read_target(self, path: Path) -> pd.Series:
-        """Return the targets of a table of generated rows, as the task codes them."""
-        frame = read_table(path).frame
         name = self.task.target_name
-        if name not in frame.columns:
+        table = read_table(path)
+        features, notes = read_features(table, self.task.columns, name, has_target=True)
+        self.notes += notes
+        if name not in table.frame.columns:
             raise DataError(
                 f"{path.name} lacks the target {name!r}", "generate it with the rows"
             )
-        raw = frame[name]
+        raw = table.frame[name]
         if self.labels:
             codes = Labels(self.labels).codes(raw)
             target = pd.Series(pd.Categorical.from_codes(codes, list(self.labels)))
@@ -242,7 +233,7 @@ class EstimateInputs:
                 f"{path.name}: target {first_wrong!r}",
                 f"write one of {', '.join(self.labels) or 'numbers'}",
             )
-        return target
+        return self.encoder.transform(features), self.target.transform(target)
 
 
 def read_inputs(request: EstimateRequest) -> EstimateInputs:
@@ -284,24 +275,25 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
     model: Baseline
     notes = list(task.notes)
     decided = None
-    if fitted is not None and not fitted.is_predictions:
-        check_kind(
-            fitted.model,
-            fitted.name,
-            target=repr(task.target_name),
-            is_classification=task.kind.is_classification,
-        )
-        model = FittedBaseline(fitted.model, fitted.name, encoder, target, task.dtypes)
+    if fitted is not None:
+        if not fitted.is_predictions:
+            check_kind(
+                fitted.model,
+                fitted.name,
+                target=repr(task.target_name),
+                is_classification=task.kind.is_classification,
+            )
         said = fitted.answer(raw, Labels(task.labels), task.target_name)
         answers = said.take(labelled.row_ids)
-    elif fitted is not None or is_predictions_file(request.word):
-        if fitted is not None:
-            said = fitted.answer(raw, Labels(task.labels), task.target_name)
-            answers = said.take(labelled.row_ids)
+        if fitted.is_predictions:
+            model = PredictionsBaseline(answers, target)
         else:
-            n_rows = len(data.frame)
-            index = pd.RangeIndex(n_rows) if data.index is None else data.index
-            answers = read_predictions(Path(request.word), labelled, index)
+            model = FittedBaseline(
+                fitted.model, fitted.name, encoder, target, task.dtypes
+            )
+    elif is_predictions_file(request.word):
+        index = pd.RangeIndex(len(data.frame)) if data.index is None else data.index
+        answers = read_predictions(Path(request.word), labelled, index)
         model = PredictionsBaseline(answers, target)
     else:
         config = BaselineConfig(model=request.model)
@@ -543,7 +535,9 @@ def choose_loss(
     >>> choose_loss(request, Kind.REGRESSION, (0.0, 10.0)).name
     'squared'
     """
-    name = default_loss(kind).name if request.loss is None else request.loss
+    name = request.loss
+    if name is None:
+        name = "squared" if kind is Kind.REGRESSION else "zero_one"
     if not isinstance(name, str):
         if callable(name):
             raise ConfigError(
@@ -734,7 +728,7 @@ class Generator:
             yield Z, self.inputs.units(y)
 
     def stream(self) -> Iterator[Batch]:
-        """Yield metric rows, class codes (or None) and losses (or None)."""
+        """Yield metric rows and losses (or None)."""
         n_batches = math.ceil(self.n / BATCH)
         batches = Bar(
             self.encoded(),
@@ -749,9 +743,7 @@ class Generator:
             if self.inputs.can_predict:
                 losses = self.inputs.losses_of(Z, y)
             # Single precision takes half the memory; Regions settles ties in double precision.
-            M = self.inputs.metric(Z).astype(np.float32)
-            codes = y.astype(int) if self.inputs.labels else None
-            yield M, codes, losses
+            yield self.inputs.metric(Z).astype(np.float32), losses
 
     def _random_stream(self, stage: str) -> np.random.Generator:
         return random_stream(

@@ -11,8 +11,7 @@ Why it holds. Given the counts n_i, let the labelled rows of a cell be independe
 within that cell. Then E[L | n] = Σ_{n_i > 0} w_i a_i <= E, since a cell without rows counts 0,
 and L is a sum of Σ n_i independent terms, of which those of cell i lie in [0, C_h w_i / n_i].
 Hoeffding: P(L >= E[L | n] + t | n) <= exp(-2 t² / (C_h² Σ w_i² / n_i)), which is δ for t = B. So
-L - B <= E with probability 1 - δ for any counts, and hence unconditionally. In the same way
-E <= L + C_h Σ_{n_i = 0} w_i + B.
+L - B <= E with probability 1 - δ for any counts, and hence unconditionally.
 
 When it applies. To independent draws from P0, and to any design in which the probability of a row
 depends on its cell alone, however unequal the cells. It does not apply if the probability depends
@@ -36,7 +35,6 @@ are centred on the labelled rows themselves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -58,41 +56,6 @@ ASSUMES = (
     "of one cell are independent draws from the population within it (cells may be sampled "
     "unequally)"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartitionBound:
-    """A lower and an upper bound of the true error.
-
-    Attributes
-    ----------
-    low, high : float
-        Each holds with probability ``level``, both together with ``2 level - 1``.
-    weighted : float
-        L of the notation, in which cells without labelled rows count 0.
-    B : float
-        Half-width, with the term for estimated masses.
-    level : float
-        1 - δ.
-    counts : ndarray of shape (m,)
-        Number of labelled rows by cell.
-    empty : int
-        Number of cells without labelled rows.
-    empty_mass : float
-        Their share of the population, on which ``low`` counts no error.
-    C_h : float
-        Bound of the loss.
-    """
-
-    low: float
-    high: float
-    weighted: float
-    B: float
-    level: float
-    counts: np.ndarray
-    empty: int
-    empty_mass: float
-    C_h: float
 
 
 def independent_cells(rows: np.ndarray, m: int, rng: np.random.Generator) -> Regions:
@@ -143,8 +106,8 @@ def partition_bound(
     delta: float = 0.1,
     C_h: float = 1.0,
     n_masses: int | None = None,
-) -> PartitionBound:
-    """Return the sound bounds of the true error; see the top of the module.
+) -> ErrorEstimate:
+    """Return the sound bound of the true error; see the top of the module.
 
     Parameters
     ----------
@@ -155,7 +118,7 @@ def partition_bound(
     masses : ndarray of shape (m,)
         Masses of the cells in the population, or counts of unlabelled rows; scaled to sum 1.
     delta : float
-        Probability of failing, for each side.
+        Probability of failing.
     C_h : float
         Bound of the loss.
     n_masses : int, optional
@@ -164,7 +127,8 @@ def partition_bound(
 
     Returns
     -------
-    PartitionBound
+    ErrorEstimate
+        L - B; no point, and the bound of the loss as upper limit.
 
     Raises
     ------
@@ -180,8 +144,8 @@ def partition_bound(
 
     >>> cells, masses = np.array([0, 0, 0, 0, 1]), np.array([2, 1, 1])
     >>> r = partition_bound(np.array([1, 0, 1, 0, 1]), cells, masses, delta=np.exp(-2))
-    >>> r.weighted, round(r.B, 4), round(r.low, 4), r.high, r.empty_mass
-    (0.5, 0.3536, 0.1464, 1.0, 0.25)
+    >>> round(r.low, 4), r.high, r.reason
+    (0.1464, 1.0, '1 of 3 cells without labelled rows, 25% of the population')
     """
     if not 0 < delta < 1 or (n_masses is not None and n_masses < 1):
         raise ConfigError(
@@ -198,7 +162,7 @@ def partition_bound(
     if cell.min() < 0 or cell.max() >= len(w):
         raise DataError(
             f"cells {cell.min()}..{cell.max()} with {len(w)} masses",
-            "use cells that cover the whole space, without k and labels",
+            "use cells that cover the whole space, without k",
         )
     m = len(w)
     n = np.bincount(cell, minlength=m)
@@ -213,44 +177,18 @@ def partition_bound(
     if n_masses is not None:
         delta_masses = MASS_SHARE * delta
         B += C_h * math.sqrt(0.5 * math.log(1 / delta_masses) / n_masses)
-    empty_mass = float(w[~has_rows].sum())
-    return PartitionBound(
-        low=max(0.0, L - B),
-        high=min(C_h, L + C_h * empty_mass + B),
-        weighted=L,
-        B=B,
-        level=1 - delta,
-        counts=n,
-        empty=int((~has_rows).sum()),
-        empty_mass=empty_mass,
-        C_h=C_h,
-    )
-
-
-def partition_estimate(result: PartitionBound) -> ErrorEstimate:
-    """Return the lower bound as a row of the table of estimates.
-
-    Examples
-    --------
-    >>> one = partition_bound(np.ones(50), np.zeros(50, dtype=int), np.array([3, 1]))
-    >>> row = partition_estimate(one)
-    >>> row.name, round(row.low, 3), row.high, row.reason
-    ('partition', 0.636, 1.0, '1 of 2 cells without labelled rows, 25% of the population')
-    """
-    m = len(result.counts)
     reason = ""
-    if result.empty:
+    if not has_rows.all():
         reason = (
-            f"{result.empty} of {m} cells without labelled rows, "
-            f"{result.empty_mass:.0%} of the population"
+            f"{(~has_rows).sum()} of {m} cells without labelled rows, "
+            f"{w[~has_rows].sum():.0%} of the population"
         )
     return ErrorEstimate(
         name="partition",
-        point=math.nan,
-        low=result.low,
-        high=result.C_h,
-        level=result.level,
-        n=int(result.counts.sum()),
+        low=max(0.0, L - B),
+        high=C_h,
+        level=1 - delta,
+        n=len(loss),
         assumes=ASSUMES,
         reason=reason,
     )

@@ -127,7 +127,7 @@ def _hide_frame(ax: Axes) -> None:
 
 
 def write_report(report: EstimateReport, folder: Path) -> None:
-    """Write ``estimates.csv``, ``estimate.json``, ``estimate.svg``, and what OSYN explored.
+    """Write ``estimates.csv``, ``estimate.json`` and ``estimate.svg``.
 
     Raises
     ------
@@ -141,5 +141,3 @@ def write_report(report: EstimateReport, folder: Path) -> None:
     write_text(folder / "estimate.json", json_text(report.to_json()))
     picture = draw_estimates(report)
     write_file(folder / "estimate.svg", lambda path: path.write_bytes(picture))
-    if report.osyn is not None and report.osyn.sweep is not None:
-        write_text(folder / "explore.csv", report.osyn.sweep.to_csv(index=False))

@@ -233,7 +233,7 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     for task in report.tasks:
         if task.certificate is not None:
             shared = {"task": task.name, "verdict": task.certificate.verdict}
-            measures += [shared | m.to_json() for m in task.certificate.measures]
+            measures += [shared | vars(m) for m in task.certificate.measures]
     tables = {
         "overall": report.overall,
         **stacked,

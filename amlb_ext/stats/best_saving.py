@@ -38,7 +38,7 @@ tests by union and intersection. ``benchmarks/claims/solvability.py`` measures t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
@@ -47,7 +47,6 @@ from amlb_ext.core.errors import DataError
 from amlb_ext.stats.weighted_mean import (
     MIN_CLUSTERS,
     MIN_EFFECTIVE,
-    cluster_sums,
     kish_size,
 )
 
@@ -70,8 +69,6 @@ class BestSaving:
         nothing, and ``reason`` says why.
     chosen : dict of int to float
         How often each candidate was chosen, by its column, the most often first; -1 is F.
-    n_clusters : int
-        Clusters with weight.
     reason : str
     """
 
@@ -79,7 +76,6 @@ class BestSaving:
     low: float
     high: float
     chosen: dict[int, float]
-    n_clusters: int
     reason: str = ""
 
 
@@ -121,7 +117,16 @@ def best_saving(
     >>> bool(found.low < 0.5 < found.high), found.chosen
     (True, {0: 1.0})
     """
-    gains, levels = _cluster_totals(candidate_losses, loss_f, weights, clusters)  # N, D
+    has_weight = weights > 0
+    w, F = weights[has_weight], loss_f[has_weight]
+    # numpy 2.0 alone gives the codes the shape of its input, hence the reshape
+    codes = np.unique(clusters[has_weight], return_inverse=True)[1].reshape(-1)
+    levels = np.bincount(codes, w * F)  # D
+    by_candidate = [
+        np.bincount(codes, w * (F - candidate_loss))
+        for candidate_loss in candidate_losses[has_weight].T
+    ]
+    gains = np.column_stack(by_candidate)  # N
     if not levels.sum() > 0:
         raise DataError(
             "F makes no error where there is weight", "there is nothing to save"
@@ -129,16 +134,8 @@ def best_saving(
     split_gains, chosen = _cross_fitted_gains(gains, rng)
     total_gain = split_gains.mean(axis=0).sum()
     share = float(np.clip(total_gain / levels.sum(), 0.0, 1.0))
-    found = BestSaving(
-        point=share,
-        low=0.0,
-        high=1.0,
-        chosen=chosen,
-        n_clusters=len(levels),
-        reason=_refusal(levels),
-    )
-    if found.reason:
-        return found
+    if reason := _refusal(levels):
+        return BestSaving(point=share, low=0.0, high=1.0, chosen=chosen, reason=reason)
     # half of the error for each limit
     df = kish_size(levels) - 1
     critical = float(student.ppf(0.5 + level / 2, df))
@@ -155,7 +152,7 @@ def best_saving(
     # the limits come from different statements and may cross
     high = float(np.clip(high, low, 1.0))
     point = float(np.clip(share, low, high))
-    return replace(found, point=point, low=low, high=high)
+    return BestSaving(point=point, low=low, high=high, chosen=chosen)
 
 
 def ratio_limits(
@@ -207,26 +204,6 @@ def ratio_limits(
     low = (b - root) / a
     high = (b + root) / a
     return float(low), float(high)
-
-
-def _cluster_totals(
-    candidate_losses: np.ndarray,
-    loss_f: np.ndarray,
-    weights: np.ndarray,
-    clusters: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return N of shape (K, m) and D of shape (K,)."""
-    has_weight = weights > 0
-    w = weights[has_weight]
-    F = loss_f[has_weight]
-    _, codes = np.unique(clusters[has_weight], return_inverse=True)
-    codes = codes.reshape(-1)  # numpy 2.0 alone gives it the shape of its input
-    gains = []
-    for candidate_loss in candidate_losses[has_weight].T:
-        gain, _ = cluster_sums(F - candidate_loss, w, codes)
-        gains.append(gain)
-    levels, _ = cluster_sums(F, w, codes)
-    return np.column_stack(gains), levels
 
 
 def _cross_fitted_gains(

@@ -31,7 +31,6 @@ from amlb_ext.core.row_losses import (
     squared_error,
     true_probability,
 )
-from amlb_ext.core.task import Kind
 from amlb_ext.stats.weighted_mean import ROUNDING
 
 #: Probability at which ``log`` clips unless told otherwise; its bound is then 6.91 nats.
@@ -42,15 +41,10 @@ MAX_CLIP = 0.05
 
 Needs = Literal["codes", "probabilities", "numbers"]
 #: What a loss takes for predictions: their dimensions, and the same in words.
-DIMENSIONS: dict[Needs, tuple[int, ...]] = {
-    "codes": (1, 2),
-    "probabilities": (2,),
-    "numbers": (1,),
-}
-SHAPES: dict[Needs, str] = {
-    "codes": "(n,) class codes or (n, C) probabilities",
-    "probabilities": "(n, C) probabilities",
-    "numbers": "(n,) predictions",
+SHAPES: dict[Needs, tuple[tuple[int, ...], str]] = {
+    "codes": ((1, 2), "(n,) class codes or (n, C) probabilities"),
+    "probabilities": ((2,), "(n, C) probabilities"),
+    "numbers": ((1,), "(n,) predictions"),
 }
 
 
@@ -104,11 +98,12 @@ class BoundedLoss:
         """
         y = np.asarray(y)
         f = np.asarray(f, dtype=float)
-        if y.ndim != 1 or f.ndim not in DIMENSIONS[self.needs] or len(f) != len(y):
+        dimensions, wanted = SHAPES[self.needs]
+        if y.ndim != 1 or f.ndim not in dimensions or len(f) != len(y):
             raise DataError(
                 f"loss {self.name!r} got targets of shape {y.shape} and predictions of shape "
                 f"{f.shape}",
-                f"give (n,) targets and {SHAPES[self.needs]}",
+                f"give (n,) targets and {wanted}",
             )
         if not (np.isfinite(f).all() and np.isfinite(y.astype(float)).all()):
             raise DataError(
@@ -182,8 +177,7 @@ def cost_loss(costs: np.ndarray) -> BoundedLoss:
     """
 
     def cost_of(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        decided = f if f.ndim == 1 else f.argmax(axis=1)
-        return costs[y.astype(int), decided.astype(int)]
+        return costs[y.astype(int), _decided(f).astype(int)]
 
     return BoundedLoss(
         name="cost",
@@ -255,17 +249,6 @@ def pinball_loss(
     return _loss_of_range(f"pinball:{q:g}", low, high, cap, q=q)
 
 
-def default_loss(kind: Kind) -> BoundedLoss:
-    """Return the loss for a kind of task: ``zero_one``, or ``squared`` for regression.
-
-    Examples
-    --------
-    >>> default_loss(Kind.BINARY).name, default_loss(Kind.REGRESSION).name
-    ('zero_one', 'squared')
-    """
-    return LOSSES["squared" if Kind(kind) is Kind.REGRESSION else "zero_one"]
-
-
 def checked_losses(losses: np.ndarray, bound: float) -> np.ndarray:
     """Return the losses as floats, ``(n,)``, all in [0, bound].
 
@@ -297,12 +280,6 @@ def checked_losses(losses: np.ndarray, bound: float) -> np.ndarray:
             "give the bound of this loss, or scale the target",
         )
     return v
-
-
-def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
-    # of two classes with the largest probability the first is predicted, as by scikit-learn
-    predicted = f if f.ndim == 1 else f.argmax(axis=1)
-    return predicted != y
 
 
 def _loss_of_range(
@@ -342,6 +319,15 @@ def _loss_of_range(
         needs="numbers",
         rows=scaled_loss,
     )
+
+
+def _zero_one_loss(y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    return _decided(f) != y
+
+
+def _decided(f: np.ndarray) -> np.ndarray:
+    # of two classes with the largest probability the first is predicted, as by scikit-learn
+    return f if f.ndim == 1 else f.argmax(axis=1)
 
 
 _ZERO_ONE = BoundedLoss(

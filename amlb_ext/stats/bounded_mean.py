@@ -700,26 +700,17 @@ def checked_strata(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return priors ``(C,)`` and codes ``(n,)``, or raise where they are not usable."""
     pi = np.asarray(priors, dtype=float)
-    if pi.ndim != 1 or not np.isfinite(pi).all() or (pi < 0).any():
+    are_shares = pi.ndim == 1 and bool(np.isfinite(pi).all() and (pi >= 0).all())
+    if not are_shares or abs(pi.sum() - 1) > PRIOR_TOLERANCE:
         raise DataError(
-            f"priors {pi.tolist()}", "give one share from 0 to 1 for each class"
-        )
-    if abs(pi.sum() - 1) > PRIOR_TOLERANCE:
-        raise DataError(
-            f"priors {pi.tolist()} sum to {pi.sum():.6g}", "make them sum to 1"
+            f"priors {pi.tolist()}",
+            "give one share from 0 to 1 for each class, with a sum of 1",
         )
     given_codes = np.asarray(classes)
-    if given_codes.shape != (n,):
-        raise DataError(
-            f"classes of shape {given_codes.shape} for {n} losses", "give one per row"
-        )
-    codes = given_codes.astype(int)
     # a code of 1.5 would silently become class 1
-    is_whole = bool((codes == given_codes).all())
-    has_prior = (codes >= 0) & (codes < len(pi))
-    if not has_prior.all() or not is_whole:
+    if given_codes.shape != (n,) or not np.isin(given_codes, np.arange(len(pi))).all():
         raise DataError(
-            f"a class code outside 0..{len(pi) - 1}",
-            "give a prior for each class, in code order",
+            f"classes of shape {given_codes.shape} for {n} losses and {len(pi)} priors",
+            f"give each row a whole number, 0 to {len(pi) - 1}",
         )
-    return pi, codes
+    return pi, given_codes.astype(int)

@@ -177,7 +177,12 @@ def answer_questions(
     alpha = 1 - units.level
     answers = []
     called: dict[str, str] = {}
-    for candidate, p in zip(candidates, _adjusted_overall(candidates), strict=True):
+    adjusted = np.empty(0)
+    if candidates:
+        p_values = np.array([candidate.overall.p for candidate in candidates])
+        influences = [candidate.influence for candidate in candidates]
+        adjusted = step_down_adjusted(p_values, np.column_stack(influences))
+    for candidate, p in zip(candidates, adjusted, strict=True):
         verdict, reason = _overall_verdict(candidate.overall, p, alpha)
         if verdict in ("better", "worse"):
             called[candidate.name] = verdict
@@ -404,15 +409,6 @@ def why_no_region(
         f"not enough {unit.many} where F fails: {weighting.effective_size:.0f}, below "
         f"{smallest:.0f}"
     )
-
-
-def _adjusted_overall(candidates: list[_Candidate]) -> np.ndarray:
-    """Return the adjusted p-values over all rows, NaN where nothing is tested."""
-    if not candidates:
-        return np.empty(0)
-    p_values = np.array([candidate.overall.p for candidate in candidates])
-    influences = [candidate.influence for candidate in candidates]
-    return step_down_adjusted(p_values, np.column_stack(influences))
 
 
 def _overall_verdict(

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.unit import ROW, Unit
@@ -193,7 +192,7 @@ class ComparedUnits:
         -------
         MeanEstimate
             Clustered one way, or two ways where that is wider and the calendar has 10 clusters
-            with weight or more.
+            with weight or more: shocks of the calendar are then taken for independent draws, too.
         """
         if not estimate.has_interval:
             return estimate
@@ -212,13 +211,7 @@ class ComparedUnits:
             return estimate
         df = min(estimate.df, kish_size(totals) - 1)
         two_way = estimate.with_error(float(np.sqrt(variance)), df)
-        if not two_way.width > estimate.width:
-            return estimate
-        return replace(
-            two_way,
-            method="two-way cluster-robust t",
-            assumes="series are independent draws, and so are shocks of the calendar",
-        )
+        return two_way if two_way.width > estimate.width else estimate
 
     def mean_loss(self, losses: np.ndarray) -> float:
         """Return the weighted mean of some losses; NaN where nothing has weight."""
@@ -334,51 +327,6 @@ def cluster_effective_size(
     v, w, codes = checked_rows(np.zeros(n), weights, clusters)
     _, weight_sums = cluster_sums(v, w, codes)
     return kish_size(weight_sums)
-
-
-def p_value_beside_fits(estimate: MeanEstimate, between: float, refits: int) -> float:
-    r"""Return the p-value of a contrast of zero, when fits scatter beside the rows.
-
-    .. math::
-        s^2 = s_{rows}^2 + v, \quad
-        \mathrm{df} = \frac{s^4}{s_{rows}^4 / \mathrm{df}_{rows} + v^2 / (R - 1)}
-
-    with v the variance between fits, which R re-fits estimate (Welch-Satterthwaite).
-
-    Parameters
-    ----------
-    estimate : MeanEstimate
-        Of the contrast, with its standard error over rows.
-    between : float
-        Variance between fits, v.
-    refits : int
-        R; with a single one v is 0 and has no degrees of freedom.
-
-    Returns
-    -------
-    float
-        NaN without an interval; 1 where neither rows nor fits scatter.
-
-    Examples
-    --------
-    >>> e = weighted_mean_interval(np.array([1.0, 2.0, 3.0]))  # se^2 1/3, df 2
-    >>> round(p_value_beside_fits(e, 0.0, 2), 4) == round(p_value(e), 4)
-    True
-    >>> round(p_value_beside_fits(e, 1 / 3, 3), 4)  # t = 2 / sqrt(2/3) = 2.4495, df 4
-    0.0705
-    """
-    if not estimate.has_interval:
-        return float("nan")
-    variance = estimate.se**2 + between
-    # an interval without any spread is that of two equal models, see weighted_mean_interval
-    if variance == 0:
-        return 1.0
-    # added as reciprocals, so that a part without degrees of freedom can be left out
-    inverse_df = (estimate.se**2 / variance) ** 2 / estimate.df
-    if refits > 1:
-        inverse_df += (between / variance) ** 2 / (refits - 1)
-    t = abs(estimate.point) / np.sqrt(variance)
-    return float(2 * student.sf(t, 1 / inverse_df))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -517,7 +465,8 @@ def compare_candidate(
         null_difference=null.point,
         null_se=float(np.sqrt(null.se**2 + spread**2 / n_refits)),
         beside_refits=beside_refits,
-        p_null=p_value_beside_fits(beside_refits, between, n_refits),
+        # with a single re-fit ``between`` is 0, and adds nothing
+        p_null=p_value(add_variance(beside_refits, between, n_refits - 1)),
     )
 
 

@@ -22,8 +22,6 @@ from amlb_ext.stats.weighted_mean import MeanEstimate
 FEWEST_ORIGINS = 30
 #: ... and so do fewer times as many as have windows that overlap.
 FEWEST_PER_OVERLAP = 3
-_METHOD = "Diebold-Mariano, corrected by Harvey, Leybourne and Newbold"
-_ASSUMES = "differences of losses are stationary, and windows apart do not depend on each other"
 
 
 def fewest_origins(overlap: int) -> int:
@@ -52,7 +50,8 @@ def diebold_mariano(
         s^2 = \frac{V}{n + 1 - 2h + h (h - 1) / n}
 
     and the interval is :math:`\bar d \pm t_{n-1} s`. Where V is not positive, which its equal
-    weights allow, lags count by Bartlett's falling weights instead.
+    weights allow, lags count by Bartlett's falling weights instead. It covers where differences of
+    losses are stationary, and windows apart do not depend on each other.
 
     Parameters
     ----------
@@ -88,14 +87,7 @@ def diebold_mariano(
         )
     elif np.ptp(d) == 0 and point != 0:
         reason = "all origins agree on one difference; their spread cannot be estimated"
-    estimate = MeanEstimate(
-        point=point,
-        n=n,
-        n_clusters=n,
-        method=_METHOD,
-        assumes=_ASSUMES,
-        level=level,
-    )
+    estimate = MeanEstimate(point=point, n=n, n_clusters=n, level=level)
     if reason:
         return estimate.without_interval(reason)
     centred = d - point

@@ -191,7 +191,7 @@ def median_interval(
     ascending = np.sort(np.asarray(losses, dtype=float))
     n = len(ascending)
     below = int(binom.ppf((1 - level) / 2, n, 0.5))
-    if below < 1:
-        return float(np.median(ascending)), 0.0, float("inf")
     median = float(np.median(ascending))
+    if below < 1:
+        return median, 0.0, float("inf")
     return median, float(ascending[below - 1]), float(ascending[n - below])

@@ -17,9 +17,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, studentized_range
 
-from amlb_ext.stats.contrasts import ComparedUnits, p_value_beside_fits
+from amlb_ext.stats.contrasts import ComparedUnits
 from amlb_ext.stats.heavy_tails import contrast_plainly
-from amlb_ext.stats.weighted_mean import MeanEstimate, holm_adjusted, p_value
+from amlb_ext.stats.weighted_mean import (
+    MeanEstimate,
+    add_variance,
+    holm_adjusted,
+    p_value,
+)
 
 #: Of the table of :func:`compare_pairs`, in the order in which reports show them.
 COLUMNS = [
@@ -115,7 +120,9 @@ def compare_pairs(
     for values in ([p_value(p.estimate) for p in pairs], [p.p_null for p in pairs]):
         # what may not be claimed stays in the family, and is never rejected
         tested = np.where(is_withheld, 1.0, np.array(values, dtype=float))
-        p_values = _adjusted_by_group(tested, is_apart)
+        p_values = np.full(len(pairs), np.nan)
+        for group in (is_apart, ~is_apart):
+            p_values[group] = holm_adjusted(tested[group])
         adjusted.append(np.where(is_withheld, np.nan, p_values))
     records = []
     for pair, p, q in zip(pairs, *adjusted, strict=True):
@@ -173,7 +180,7 @@ def _compare_two(
     # the difference of two independent fits has the variance of both
     if n_refits > 1:
         null_spread = float(np.sqrt(2) * spread)
-        p_null = p_value_beside_fits(estimate, 2 * spread**2, n_refits)
+        p_null = p_value(add_variance(estimate, 2 * spread**2, n_refits - 1))
     record = {
         "framework": names[0],
         "other": names[1],
@@ -188,14 +195,6 @@ def _compare_two(
     return _Pair(
         names=names, record=record, estimate=estimate, p_null=p_null, veto=veto
     )
-
-
-def _adjusted_by_group(p_values: np.ndarray, is_apart: np.ndarray) -> np.ndarray:
-    """Adjust the pairs apart and the others, each among themselves."""
-    adjusted = np.full(len(p_values), np.nan)
-    for group in (is_apart, ~is_apart):
-        adjusted[group] = holm_adjusted(p_values[group])
-    return adjusted
 
 
 def _verdict(

@@ -7,7 +7,7 @@ w : (n,) or (N,) weights, functions of the features alone
 tau : (n,) or (N,) the surrogate: the value expected from the features alone, by a model that has
     not seen the labels of these rows
 n, N : labelled rows, rows without labels
-K : clusters of labelled rows; W_k, N_k(a) sums over cluster k of w and of w a; W : sum of w
+W : sum of w over the labelled rows
 H(a; w) = sum(w a) / sum(w)
 lam : power-tuning factor in [0, 1]; 0 is the mean of the labelled rows alone
 
@@ -22,7 +22,6 @@ inference); Angelopoulos, Duchi & Zrnic (2023), arXiv:2311.01453 (PPI++, power t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -35,7 +34,6 @@ from amlb_ext.stats.error_estimate import ErrorEstimate, LossSample
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     checked_rows,
-    cluster_sums,
     kish_size,
     weighted_mean_interval,
     why_no_interval,
@@ -69,13 +67,10 @@ class Surrogate:
     labelled : ndarray of shape (n,)
         On the labelled rows, whose labels it has not seen.
     unlabelled : ndarray of shape (N,)
-    origin : str
-        ``expected`` (the model's own probabilities), ``cross-fitted`` or ``given``.
     """
 
     labelled: np.ndarray
     unlabelled: np.ndarray
-    origin: Literal["expected", "cross-fitted", "given"]
 
 
 def expected_loss(loss: BoundedLoss, f: np.ndarray) -> np.ndarray:
@@ -155,7 +150,7 @@ def cross_fitted_surrogate(
     Raises
     ------
     DataError
-        With fewer than ``MIN_LEARN`` labelled rows, or when shapes do not match.
+        When shapes do not match.
 
     Examples
     --------
@@ -173,11 +168,6 @@ def cross_fitted_surrogate(
         raise DataError(
             f"features of shapes {X.shape} and {far.shape} with losses of shape {v.shape}",
             "give (n, d), (N, d) and (n,)",
-        )
-    if len(v) < MIN_LEARN:
-        raise DataError(
-            f"{len(v)} labelled rows to learn a surrogate from; {MIN_LEARN} needed",
-            "use the labelled rows alone",
         )
     rng = random_stream(seed, "surrogate", "folds")
     fold_of_row = rng.permutation(len(v)) % folds
@@ -197,7 +187,7 @@ def cross_fitted_surrogate(
         on_labelled[held_out] = model.predict(X[held_out])
         # no fold's model has seen a label of these rows, so all of them may speak
         on_far += model.predict(far) / folds
-    return Surrogate(on_labelled, on_far, "cross-fitted")
+    return Surrogate(on_labelled, on_far)
 
 
 def choose_surrogate(
@@ -230,8 +220,8 @@ def choose_surrogate(
     --------
     >>> from amlb_ext.stats.bounded_loss import LOSSES
     >>> f = np.array([[0.8, 0.2], [0.6, 0.4]])
-    >>> choose_surrogate(LOSSES["zero_one"], np.array([0.0, 1.0]), f, f).origin
-    'expected'
+    >>> choose_surrogate(LOSSES["zero_one"], np.array([0.0, 1.0]), f, f).labelled.round(1).tolist()
+    [0.2, 0.4]
     >>> choose_surrogate(LOSSES["squared"], np.array([0.0, 1.0]), f[:, 0], f[:, 0]) is None
     True
     """
@@ -242,7 +232,7 @@ def choose_surrogate(
         tau = expected_loss(loss, f)
         # class labels come as probabilities of 0 and 1, which expect no loss anywhere
         if np.ptp(tau) > 0:
-            return Surrogate(tau, expected_loss(loss, f_far), "expected")
+            return Surrogate(tau, expected_loss(loss, f_far))
     v = np.asarray(losses, dtype=float)
     if X is None or X_unlabelled is None:
         return None
@@ -252,50 +242,11 @@ def choose_surrogate(
     return cross_fitted_surrogate(X, v, X_unlabelled, seed=seed)
 
 
-#: Stored with the intervals: how they came about, and what must hold for them to cover.
-METHOD = "prediction-powered, power-tuned, cluster-robust t"
-ASSUMES = (
-    "labelled and unlabelled rows are independent draws from one population; "
-    "the surrogate was fitted on other rows"
-)
-#: What :func:`prediction_powered_error` assumes of rows without label, real or generated.
+#: What :func:`prediction_powered_error` assumes of rows without label.
 REAL = (
     "labelled and unlabelled rows are independent draws from one population, and there are "
     "enough labelled ones that their mean is nearly normal"
 )
-GENERATED = (
-    "the generator is the truth: generated rows are distributed as real ones; and there are "
-    "enough labelled rows that their mean is nearly normal"
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoweredMean:
-    """A prediction-powered mean beside the classical one.
-
-    Attributes
-    ----------
-    estimate : MeanEstimate
-        Prediction-powered.
-    classical : MeanEstimate
-        From the labelled rows alone.
-    lam : float
-        Power-tuning factor in [0, 1]; 0 is the classical estimate.
-    n_unlabelled : int
-        Unlabelled rows with positive weight.
-    """
-
-    estimate: MeanEstimate
-    classical: MeanEstimate
-    lam: float = 0.0
-    n_unlabelled: int
-
-    @property
-    def width_ratio(self) -> float:
-        """Width of the first over width of the second; .86 means 14 % narrower."""
-        if not self.classical.width > 0:
-            return float("nan")
-        return self.estimate.width / self.classical.width
 
 
 def prediction_powered_mean(
@@ -305,27 +256,25 @@ def prediction_powered_mean(
     *,
     weights: np.ndarray | None = None,
     weights_unlabelled: np.ndarray | None = None,
-    clusters: np.ndarray | None = None,
     level: float = 0.95,
-    lam: float | None = None,
-) -> PoweredMean:
+) -> MeanEstimate:
     r"""Return the weighted mean of the values with the help of unlabelled *real* rows.
 
     .. math::
         \theta &= H_n(v; w) - \lambda \{ H_n(\tau; w) - H_N(\tau; w) \} \\
-        a_k &= (N_k(v) - H_n(v) W_k) / W, \quad b_k = (N_k(\tau) - H_n(\tau) W_k) / W, \quad
+        a_i &= w_i (v_i - H_n(v)) / W, \quad b_i = w_i (\tau_i - H_n(\tau)) / W, \quad
         b'_j = w_j (\tau_j - H_N(\tau)) / W' \\
-        s^2 &= \tfrac{K}{K-1} \sum_k (a_k - \lambda b_k)^2
+        s^2 &= \tfrac{n}{n-1} \sum_i (a_i - \lambda b_i)^2
              + \tfrac{N}{N-1} \lambda^2 \sum_j b'^2_j \\
-        \lambda &= \frac{\sum_k a_k b_k}{\sum_k b_k^2 + \sum_j b'^2_j}
+        \lambda &= \frac{\sum_i a_i b_i}{\sum_i b_i^2 + \sum_j b'^2_j}
         \ \text{clipped to } [0, 1]
 
     The last minimises s² (PPI++, power tuning); a useless surrogate gets λ = 0 and the classical
-    interval. Degrees of freedom are those of the labelled clusters.
+    interval. Degrees of freedom are those of the labelled rows.
 
     NOTE[OWN] ``ppi_py.ppi_mean_ci`` (0.2.3) takes weights, but its variance is that of
-    ``w v`` without the ratio's linearisation; it knows no clusters and uses a normal quantile,
-    which covers too rarely in small samples (.908 for .95 at n = 20, where this one covers .952).
+    ``w v`` without the ratio's linearisation; it uses a normal quantile, which covers too rarely
+    in small samples (.908 for .95 at n = 20, where this one covers .952).
     For equal weights and large n the two agree: the tests hold this function to it.
 
     Parameters
@@ -339,16 +288,12 @@ def prediction_powered_mean(
         undercover (.89 to .91 for .95). Ask :func:`amlb_ext.stats.support.check_support` first.
     weights, weights_unlabelled : ndarray of shape (n,), (N,), optional
         The same function of the features on both.
-    clusters : ndarray of shape (n,), optional
-        Of the labelled rows.
     level : float
         Nominal coverage.
-    lam : float, optional
-        Fixed power-tuning factor; tuned when omitted.
 
     Returns
     -------
-    PoweredMean
+    MeanEstimate
         Without an interval where the labelled rows alone allow none.
 
     Raises
@@ -360,65 +305,51 @@ def prediction_powered_mean(
     --------
     >>> rng = np.random.default_rng(0)
     >>> x, far = rng.standard_normal(200), rng.standard_normal(5000)
-    >>> both = prediction_powered_mean(x + 0.3 * rng.standard_normal(200), x, far)
-    >>> bool(both.width_ratio < 0.5)  # .3 / sqrt(1.09) is .29
+    >>> values = x + 0.3 * rng.standard_normal(200)
+    >>> powered = prediction_powered_mean(values, x, far)
+    >>> powered.width < 0.5 * weighted_mean_interval(values).width  # .3 / sqrt(1.09) is .29
     True
     """
-    # what is reported where the surrogate cannot help, and what the gain is measured against
-    classical = weighted_mean_interval(values, weights, clusters, level)
-    v, w, codes = checked_rows(values, weights, clusters)
-    tau, _, _ = checked_rows(surrogate, weights, clusters)
+    # what is reported where the surrogate cannot help
+    classical = weighted_mean_interval(values, weights, None, level)
+    v, w, _ = checked_rows(values, weights, None)
+    tau, _, _ = checked_rows(surrogate, weights, None)
     if tau.shape != v.shape:
         raise DataError(
             f"{len(tau)} surrogate values for {len(v)} labelled rows",
             "give the expected value of each labelled row",
         )
-    # rows without label have no clusters: each is taken for a draw of its own
     far, w_far, _ = checked_rows(surrogate_unlabelled, weights_unlabelled, None)
     n_far = len(far)
-    v_sums, w_sums = cluster_sums(v, w, codes)
-    powered = replace(classical, method=METHOD, assumes=ASSUMES)
-    reason = why_no_interval(w_sums)
+    reason = why_no_interval(w)
     if not reason and n_far < 2:
         reason = f"{n_far} unlabelled rows with weight; at least 2 are needed"
     if reason:
-        return PoweredMean(
-            estimate=powered.without_interval(reason),
-            classical=classical,
-            n_unlabelled=n_far,
-        )
+        return classical.without_interval(reason)
 
-    tau_sums, _ = cluster_sums(tau, w, codes)
-    total = w_sums.sum()
-    mean_tau = tau_sums.sum() / total
+    total = w.sum()
+    mean_tau = (w * tau).sum() / total
     mean_far = float(w_far @ far / w_far.sum())
-    # the influence of each cluster, and of each unlabelled row, on the means
-    a = (v_sums - classical.point * w_sums) / total
-    b = (tau_sums - mean_tau * w_sums) / total
+    # the influence of each row on the means
+    a = (w * v - classical.point * w) / total
+    b = (w * tau - mean_tau * w) / total
     b_far = w_far * (far - mean_far) / w_far.sum()
-    if lam is None:
-        spread = (b**2).sum() + (b_far**2).sum()
-        # a surrogate without spread knows nothing: it is left out
-        lam = 0.0
-        if spread > 0:
-            lam = float(np.clip((a * b).sum() / spread, 0.0, 1.0))
+    spread = (b**2).sum() + (b_far**2).sum()
+    # a surrogate without spread knows nothing: it is left out
+    lam = 0.0
+    if spread > 0:
+        lam = float(np.clip((a * b).sum() / spread, 0.0, 1.0))
 
-    k = classical.n_clusters
-    labelled_variance = k / (k - 1) * ((a - lam * b) ** 2).sum()
+    n = len(v)
+    labelled_variance = n / (n - 1) * ((a - lam * b) ** 2).sum()
     unlabelled_variance = n_far / (n_far - 1) * lam**2 * (b_far**2).sum()
     se = float(np.sqrt(labelled_variance + unlabelled_variance))
-    estimate = classical
     # without spread there is nothing to narrow
-    if classical.has_interval and se > 0:
-        # unbiased whatever the surrogate: both means of tau estimate the same number
-        point = float(classical.point - lam * (mean_tau - mean_far))
-        estimate = replace(powered, point=point).with_error(se, kish_size(w_sums) - 1)
-    return PoweredMean(
-        estimate=estimate,
-        classical=classical,
-        lam=lam,
-        n_unlabelled=n_far,
-    )
+    if not (classical.has_interval and se > 0):
+        return classical
+    # unbiased whatever the surrogate: both means of tau estimate the same number
+    point = float(classical.point - lam * (mean_tau - mean_far))
+    return replace(classical, point=point).with_error(se, kish_size(w) - 1)
 
 
 def prediction_powered_error(
@@ -426,7 +357,6 @@ def prediction_powered_error(
     surrogate: Surrogate,
     level: float = 0.95,
     bound: float = 1.0,
-    generated: bool = False,
 ) -> ErrorEstimate:
     """Return the prediction-powered interval for the true error of a model.
 
@@ -442,9 +372,6 @@ def prediction_powered_error(
     level : float
     bound : float
         C_h.
-    generated : bool
-        Whether the rows without label come from a generator: the answer is then called
-        ``ppi_generated`` and assumes that the generator is the truth.
 
     Returns
     -------
@@ -462,13 +389,11 @@ def prediction_powered_error(
     >>> rng = np.random.default_rng(0)
     >>> tau, far = rng.random(200), rng.random(5000)
     >>> losses = np.clip(tau + 0.05 * rng.standard_normal(200), 0, 1)
-    >>> e = prediction_powered_error(losses, Surrogate(tau, far, "given"))
+    >>> e = prediction_powered_error(losses, Surrogate(tau, far))
     >>> bool(e.low < 0.5 < e.high), bool(e.width < 0.03)  # from S alone .08
     (True, True)
     """
-    name = "ppi_generated" if generated else "ppi"
-    assumes = GENERATED if generated else REAL
-    sample = LossSample.checked(name, losses, level, assumes=assumes, bound=bound)
+    sample = LossSample.checked("ppi", losses, level, assumes=REAL, bound=bound)
     v = sample.losses
     tau = np.asarray(surrogate.labelled, dtype=float)
     far = np.asarray(surrogate.unlabelled, dtype=float)
@@ -487,7 +412,7 @@ def prediction_powered_error(
         reason = f"{len(far)} rows without label; 2 needed"
     if reason:
         return sample.without_interval(reason)
-    powered = prediction_powered_mean(v, tau, far, level=level).estimate
+    powered = prediction_powered_mean(v, tau, far, level=level)
     if not powered.has_interval:
         return sample.without_interval(powered.reason)
     return sample.interval(powered.low, powered.high, powered.point)

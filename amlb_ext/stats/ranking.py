@@ -182,20 +182,14 @@ class OrderAgreement:
         reference tells no two candidates apart.
     low : float
         Its one-sided lower limit at 95 %: the 5 % quantile over draws of ``mean s(d) s(D*) / b``.
-    itself : float
-        b, what the reference reaches with itself.
     reached : float
         c, what ``as_many`` clusters, their rows counted alike, reach with the whole reference; up
         to .05 below what so many reach with the population.
-    tau : float
-        Mean over pairs of ``s(d) s(D)``: Kendall's tau-a, tied pairs counting 0.
     """
 
     relative: float
     low: float
-    itself: float
     reached: float
-    tau: float
 
 
 def order_agreement(
@@ -203,9 +197,9 @@ def order_agreement(
     contrasts: np.ndarray,
     *,
     clusters: np.ndarray,
-    weights: np.ndarray | None = None,
-    as_many: int | None = None,
+    as_many: int,
     rng: np.random.Generator,
+    weights: np.ndarray | None = None,
 ) -> OrderAgreement:
     """Hold an order of candidates to that on a reference, relative to what this can tell.
 
@@ -217,12 +211,11 @@ def order_agreement(
         D.
     clusters : ndarray of shape (n,)
         What is drawn: rows of one cluster come together.
+    as_many : int
+        Clusters whose order the judged rows are to match, whatever their weights. None reach 0.
+    rng : Generator
     weights : ndarray of shape (n,), optional
         w; all equal when omitted.
-    as_many : int, optional
-        Clusters whose order the judged rows are to match, whatever their weights; all when
-        omitted. None reach 0.
-    rng : Generator
 
     Raises
     ------
@@ -239,14 +232,15 @@ def order_agreement(
     --------
     >>> rng = np.random.default_rng(0)
     >>> D = rng.normal(size=(200, 4)) + [0.0, 1.0, 2.0, 3.0]
-    >>> same = order_agreement(np.arange(4.0), D, clusters=np.arange(200), rng=rng)
-    >>> reversed_order = order_agreement(-np.arange(4.0), D, clusters=np.arange(200), rng=rng)
+    >>> rows = {"clusters": np.arange(200), "rng": rng}
+    >>> same = order_agreement(np.arange(4.0), D, as_many=200, **rows)
+    >>> reversed_order = order_agreement(-np.arange(4.0), D, as_many=200, **rows)
     >>> same.relative, reversed_order.relative
     (1.0, -1.0)
 
     Ten rows order the four candidates less well than two hundred:
 
-    >>> ten = order_agreement(np.arange(4.0), D, clusters=np.arange(200), as_many=10, rng=rng)
+    >>> ten = order_agreement(np.arange(4.0), D, as_many=10, **rows)
     >>> ten.reached < same.reached
     True
     """
@@ -259,19 +253,14 @@ def order_agreement(
         )
     if np.isnan(d).any() or np.isnan(D).any():
         raise DataError("a candidate has no contrast", "leave it out on both sides")
-    w = np.ones(len(D))
-    if weights is not None:
-        w = np.asarray(weights, dtype=float)
+    w = np.ones(len(D)) if weights is None else np.asarray(weights, dtype=float)
 
     # a draw counts clusters, so their sums are all it needs
     labels, codes = np.unique(clusters, return_inverse=True)
     n_clusters = len(labels)
-    sums = np.zeros((n_clusters, len(d)))
+    sums, sums_alike = np.zeros((2, n_clusters, len(d)))
     np.add.at(sums, codes, D * w[:, None])
-    sums_alike = sums
-    if weights is not None:
-        sums_alike = np.zeros((n_clusters, len(d)))
-        np.add.at(sums_alike, codes, D)
+    np.add.at(sums_alike, codes, D)
     weight_sums = np.bincount(codes, w)
 
     def draw_signs(size: int, sums: np.ndarray) -> np.ndarray:
@@ -295,20 +284,14 @@ def order_agreement(
 
     with_judged = (drawn * order).mean(axis=-1)
     itself = float((drawn * reference_order).mean())
-    reached = itself
-    if as_many is not None or weights is not None:
-        size = n_clusters if as_many is None else as_many
-        some = draw_signs(size, sums_alike) * reference_order
-        reached = float(some.mean()) if len(some) else 0.0
-    tau = float((order * reference_order).mean())
+    some = draw_signs(as_many, sums_alike) * reference_order
+    reached = float(some.mean()) if len(some) else 0.0
     relative = low = np.nan
     if itself > 0:
         relative = float(with_judged.mean()) / itself
         # the mean of draws that hardly differ may lie below nearly all of them
         low = min(float(np.quantile(with_judged, BELOW)) / itself, relative)
-    return OrderAgreement(
-        relative=relative, low=low, itself=itself, reached=reached, tau=tau
-    )
+    return OrderAgreement(relative=relative, low=low, reached=reached)
 
 
 def _pair_signs(scores: np.ndarray) -> np.ndarray:

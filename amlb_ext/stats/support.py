@@ -125,7 +125,7 @@ def check_support(
     Raises
     ------
     DataError
-        When shapes do not match or values are missing.
+        When shapes do not match, values are missing or k is no number of neighbours.
 
     Examples
     --------
@@ -142,7 +142,20 @@ def check_support(
     S = np.asarray(SX, float)
     U = np.asarray(X, float)
     codes = None if labels is None else np.asarray(labels)
-    _check_inputs(S, U, codes, k)
+    if S.ndim != 2 or U.ndim != 2 or S.shape[1] != U.shape[1]:
+        raise DataError(
+            f"labelled and other rows of shapes {S.shape} and {U.shape}",
+            "encode both with the same encoder",
+        )
+    if not (np.isfinite(S).all() and np.isfinite(U).all()):
+        raise DataError(
+            "missing or infinite features", "fill them before asking for support"
+        )
+    if k < 1 or (codes is not None and codes.shape != (len(U),)):
+        raise DataError(
+            f"spheres of {k} neighbours, labels {labels!r} of {len(U)} rows",
+            "give k >= 1, and a label for each of the other rows",
+        )
     compared = partial(Support, k=k, n_labelled=len(S), n_other=len(U))
     if len(S) <= k or len(U) == 0:
         return compared(
@@ -174,27 +187,6 @@ def check_support(
         lacking=lacking,
         what_lacks=what_lacks,
     )
-
-
-def _check_inputs(
-    S: np.ndarray, U: np.ndarray, codes: np.ndarray | None, k: int
-) -> None:
-    """Raise where shapes do not match, values are missing or k is no number of neighbours."""
-    if S.ndim != 2 or U.ndim != 2 or S.shape[1] != U.shape[1]:
-        raise DataError(
-            f"labelled and other rows of shapes {S.shape} and {U.shape}",
-            "encode both with the same encoder",
-        )
-    if not (np.isfinite(S).all() and np.isfinite(U).all()):
-        raise DataError(
-            "missing or infinite features", "fill them before asking for support"
-        )
-    if codes is not None and codes.shape != (len(U),):
-        raise DataError(
-            f"labels of shape {codes.shape} for {len(U)} rows", "give one per row"
-        )
-    if k < 1:
-        raise DataError(f"spheres of {k} neighbours", "give k >= 1")
 
 
 def _find_inside(S: np.ndarray, U: np.ndarray, k: int) -> tuple[float, np.ndarray]:

@@ -53,9 +53,6 @@ class MeanEstimate:
         Rows with positive weight.
     n_clusters : int
         Clusters with positive weight.
-    method : str
-    assumes : str
-        What must hold for the interval to cover.
     level : float
         Nominal coverage.
     reason : str
@@ -69,8 +66,6 @@ class MeanEstimate:
     df: float = float("nan")
     n: int
     n_clusters: int
-    method: str
-    assumes: str
     level: float = 0.95
     reason: str = ""
 
@@ -118,7 +113,8 @@ def weighted_mean_interval(
         \mathrm{df} = \frac{W^2}{\sum_k W_k^2} - 1
 
     and the interval is :math:`e \pm t_{\mathrm{df}} s`. For equal weights and one row per
-    cluster this is the textbook t interval of a mean.
+    cluster this is the textbook t interval of a mean. It covers where clusters (originating real
+    rows) are independent draws from the population.
 
     Parameters
     ----------
@@ -157,8 +153,6 @@ def weighted_mean_interval(
         point=point,
         n=len(v),
         n_clusters=n_clusters,
-        method="cluster-robust t, ratio estimator",
-        assumes="clusters (originating real rows) are independent draws from the population",
         level=level,
     )
     if len(v) == 0:
@@ -180,33 +174,13 @@ def weighted_mean_interval(
     return estimate.with_error(se, df)
 
 
-def naive_interval(
-    values: np.ndarray, weights: np.ndarray | None = None, level: float = 0.95
-) -> MeanEstimate:
-    """Return the interval that wrongly takes all rows for independent.
-
-    Only to show how much clustering matters; never quote it as a result. It is
-    :func:`weighted_mean_interval` with every row its own cluster.
-
-    Examples
-    --------
-    >>> naive_interval(np.array([1.0, 2.0, 3.0])).method
-    'naive t (NOT VALID for made rows, for comparison only)'
-    """
-    return replace(
-        weighted_mean_interval(values, weights, None, level),
-        method="naive t (NOT VALID for made rows, for comparison only)",
-        assumes="all rows are independent, which rows made from one real row are not",
-    )
-
-
-def p_value(estimate: MeanEstimate, null: float = 0.0) -> float:
-    """Return the two-sided p-value of ``point == null`` from the t distribution.
+def p_value(estimate: MeanEstimate) -> float:
+    """Return the two-sided p-value of a mean of 0 from the t distribution.
 
     Returns
     -------
     float
-        NaN when the estimate has no interval; 1 when it equals ``null`` without any spread.
+        NaN when the estimate has no interval; 1 when it is 0 without any spread.
 
     Examples
     --------
@@ -216,10 +190,9 @@ def p_value(estimate: MeanEstimate, null: float = 0.0) -> float:
     """
     if not estimate.has_interval:
         return float("nan")
-    gap = abs(estimate.point - null)
     if estimate.se == 0:  # no spread at all: there is nothing to divide by
-        return 1.0 if gap == 0 else float("nan")
-    return float(2 * student.sf(gap / estimate.se, estimate.df))
+        return 1.0 if estimate.point == 0 else float("nan")
+    return float(2 * student.sf(abs(estimate.point) / estimate.se, estimate.df))
 
 
 def holm_adjusted(p_values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ would ask more of a fold than the certificate asks of the whole task.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,6 +151,7 @@ def calibrate(
     >>> found.kappa in LADDER, found.failures >= 10
     (True, True)
     """
+    untried: list[list[Rung]] = [[] for _ in tasks]
     try:
         if held_out is None:
             cross = cross_fit(tasks, fold, config)
@@ -159,24 +160,28 @@ def calibrate(
         problem = next(filter(None, (F.refit_problem_ for F in baselines)), "")
         if problem:
             why = Note(kind="kappa unseen", words={"problem": problem})
-            return _floors_for(tasks, why, 0)
+            return _floors(untried, why, 0)
         failures = held_out.n_failures
         # a certificate says nothing on so few failures, and neither can this
         if failures < MIN_ROWS:
             why = Note(kind="kappa few failures", counts={"failures": failures})
-            return _floors_for(tasks, why, failures)
+            return _floors(untried, why, failures)
         # a third of the whole fold's time, for a kappa that rows of so many classes never passed
         if (n_classes := len(tasks[0].labels)) > MOST_CLASSES:
             why = Note(kind="kappa many classes", counts={"classes": n_classes})
-            return _floors_for(tasks, why, failures)
+            return _floors(untried, why, failures)
         parts = held_out.parts
     except ModelError as error:
         why = Note(kind="kappa unfitted", words={"error": str(error)})
-        return _floors_for(tasks, why, 0)
+        return _floors(untried, why, 0)
     fewest = held_out.n_candidates
-    if fewest < MIN_CANDIDATES or not all(map(_has_judge, parts[0].zoos)):
+    has_judges = [
+        any(name.removeprefix(JUDGE_ONLY) in JUDGES for name in zoo)
+        for zoo in parts[0].zoos
+    ]
+    if fewest < MIN_CANDIDATES or not all(has_judges):
         why = Note(kind="kappa few candidates", counts={"candidates": fewest})
-        return _floors_for(tasks, why, failures)
+        return _floors(untried, why, failures)
     return _climb_down(tasks, fold, config, parts, failures)
 
 
@@ -217,23 +222,19 @@ def _climb_down(
     why = Note(
         kind="kappa failed", counts={"failures": failures}, words={"checks": failed}
     )
-    return [_floor(why, failures, rungs) for rungs in tried]
+    return _floors(tried, why, failures)
 
 
-def _floor(why: Note, failures: int, rungs: Sequence[Rung] = ()) -> Calibration:
-    """Return the calibration where no kappa passes, or none could be tried."""
-    return Calibration(
-        kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), why=why
-    )
-
-
-def _floors_for(tasks: Sequence[Task], why: Note, failures: int) -> list[Calibration]:
-    return [_floor(why, failures) for _ in tasks]
-
-
-def _has_judge(zoo: Collection[str]) -> bool:
-    """Whether any model that judges labels could be fitted."""
-    return any(name.removeprefix(JUDGE_ONLY) in JUDGES for name in zoo)
+def _floors(
+    tried: Sequence[Sequence[Rung]], why: Note, failures: int
+) -> list[Calibration]:
+    """Return calibrations where no kappa passes, or none could be tried."""
+    return [
+        Calibration(
+            kappa=0.0, passed=False, failures=failures, rungs=tuple(rungs), why=why
+        )
+        for rungs in tried
+    ]
 
 
 def try_rung(
@@ -260,7 +261,7 @@ def try_rung(
     for number, part in enumerate(failing, 1):
         made = part.augment(kappa)
         if len(made):
-            opinions.append(part.ask_candidates(made, real.target))
+            opinions.append(part.ask(made, real.target, part.names(real.target)))
         # after the last part all checks are due, whatever z2 is
         if not opinions or number == len(failing):
             continue

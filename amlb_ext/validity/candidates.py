@@ -129,8 +129,22 @@ def _all_candidates(kind: Kind, size: Size, n_classes: int) -> dict[str, ModelSp
         ending = "Classifier" if classes else "Regressor"
         return ModelSpec(f"sklearn.{path}{ending}", params, encoding)
 
+    def linear(path: str, **params: Any) -> ModelSpec:
+        return ModelSpec(f"sklearn.{path}", params, "onehot")
+
+    # two candidates whose classes differ by more than their ending
+    first_two = {
+        "linear": linear("linear_model.Ridge"),
+        "lasso": linear("linear_model.Lasso", alpha=0.001),
+    }
+    if classes:
+        first_two = {
+            "linear": linear("linear_model.LogisticRegression", max_iter=300),
+            # one-hot columns of a class may be constant: without smoothing they decide alone
+            "naive_bayes": linear("naive_bayes.GaussianNB", var_smoothing=0.01),
+        }
     return {
-        **_linear_candidates(classes),
+        **first_two,
         "neighbours_5": spec("neighbors.KNeighbors", "onehot", n_neighbors=5),
         "neighbours_25": spec("neighbors.KNeighbors", "onehot", n_neighbors=25),
         "tree_3": spec("tree.DecisionTree", "ordinal", max_depth=3),
@@ -201,7 +215,14 @@ def candidates_beside(
         beside["boosting_slow"] = replace(slow, params=slow.params | rounds)
     name = _joining_name(baseline)
     if baseline is not None and name and size == "quick" and train_rows > QUICK_ROWS:
-        beside[name + ALL_ROWS] = _with_rounds_of(baseline, specs[name], kind)
+        # with as many trees or epochs as F, where it has fewer
+        spec = specs[name]
+        more = {
+            name: max(spec.params[name], rounds)
+            for name, rounds in _rounds_of(baseline, kind).items()
+            if name in spec.params
+        }
+        beside[name + ALL_ROWS] = replace(spec, params={**spec.params, **more})
     return beside
 
 
@@ -244,16 +265,6 @@ def _joining_name(baseline: ModelSpec | None) -> str:
 
 def _class_name(spec: ModelSpec | None) -> str:
     return "" if spec is None else spec.path.rsplit(".", 1)[-1]
-
-
-def _with_rounds_of(baseline: ModelSpec, spec: ModelSpec, kind: Kind) -> ModelSpec:
-    """Return a candidate with as many trees or epochs as F, where it has fewer."""
-    more = {
-        name: max(spec.params[name], rounds)
-        for name, rounds in _rounds_of(baseline, kind).items()
-        if name in spec.params
-    }
-    return replace(spec, params={**spec.params, **more})
 
 
 def _rounds_of(spec: ModelSpec, kind: Kind) -> dict[str, int]:
@@ -308,24 +319,6 @@ def boosting_rounds(spec: ModelSpec | None, kind: Kind) -> int:
     if not any(word in class_name for word in ("Boost", "XGB", "LGBM")):
         return 0
     return max(_rounds_of(spec, kind).values(), default=0)
-
-
-def _linear_candidates(classes: bool) -> dict[str, ModelSpec]:
-    """Return the two candidates whose classes differ by more than their ending."""
-
-    def spec(path: str, **params: Any) -> ModelSpec:
-        return ModelSpec(f"sklearn.{path}", params, "onehot")
-
-    if classes:
-        return {
-            "linear": spec("linear_model.LogisticRegression", max_iter=300),
-            # one-hot columns of a class may be constant: without smoothing they decide alone
-            "naive_bayes": spec("naive_bayes.GaussianNB", var_smoothing=0.01),
-        }
-    return {
-        "linear": spec("linear_model.Ridge"),
-        "lasso": spec("linear_model.Lasso", alpha=0.001),
-    }
 
 
 def named_candidates(names: Sequence[str], kind: Kind) -> dict[str, ModelSpec]:

@@ -113,7 +113,7 @@ class Certificate:
             **vars(self),
             "format": FORMAT,
             "unit": self.unit.one,
-            "measures": [measure.to_json() for measure in self.measures],
+            "measures": [dict(vars(measure)) for measure in self.measures],
             "notes": list(self.notes),
         }
 
@@ -277,15 +277,27 @@ def decide_verdict(
                 return verdict, unbeaten
         elif name in failed:
             measure = failed[name]
+            # where the weights leave too little
+            instead = f"rank on the whole {unit.folds}, all {unit.many} alike"
+            if n_real is not None and n_real < (measure.threshold or 0.0):
+                instead = (
+                    f"do not rank here: the {unit.folds} hold only {n_real} {unit.many} in all; "
+                    f"{unit.more}"
+                )
             return verdict, sentence.format(
                 unit=unit,
                 decide=decide,
                 v=_number_text(measure.value),
                 t=_number_text(measure.threshold),
-                instead=_what_to_rank_on(n_real, measure.threshold, unit),
+                instead=instead,
                 Many=unit.many.capitalize(),
             )
-    for name in _needed_measures(orders):
+    needed = ["region", "target check", "null on region"]
+    if orders:
+        # a made part that exists counts, whatever the others say
+        needed += [order.name for order in orders]
+        needed += ["label support", "exact copies"]
+    for name in [*needed, "effective size"]:
         if name not in by_name or by_name[name].value is None:
             why = "it was not taken"
             if name in by_name:
@@ -358,28 +370,11 @@ def _and(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _needed_measures(orders: Sequence[Measure]) -> list[str]:
-    """Return the measures without which nothing may rank, in the order in which they are named."""
-    needed = ["region", "target check", "null on region"]
-    if orders:
-        # a made part that exists counts, whatever the others say
-        needed += [order.name for order in orders]
-        needed += ["label support", "exact copies"]
-    return [*needed, "effective size"]
-
-
-def _what_to_rank_on(n_real: int | None, least: float | None, unit: Unit) -> str:
-    """Return what to rank on where the weights leave too little."""
-    if n_real is None or n_real >= (least or 0.0):
-        return f"rank on the whole {unit.folds}, all {unit.many} alike"
-    return f"do not rank here: the {unit.folds} hold only {n_real} {unit.many} in all; {unit.more}"
-
-
 #: How the name of a measure of the order of candidates ends, after the made part.
 _ORDER = ": order"
 #: What is said where a measure fails; the first that fails decides. These forbid any claim about
 #: models. ``v`` is the value, ``t`` the limit, ``orders`` what :func:`_orders_text` returns,
-#: ``instead`` what :func:`_what_to_rank_on` does.
+#: ``instead`` what to rank on.
 _FORBIDDING: dict[str, str] = {
     "time order": (
         "Made windows are other series than real ones: an autocorrelation is {v} standard errors "

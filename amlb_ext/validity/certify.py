@@ -267,11 +267,6 @@ def certify_task(
     return Certified(certificate, pd.DataFrame(columns))
 
 
-def certificates_to_json(certificates: Sequence[Certificate]) -> Mapping[str, Any]:
-    """Return certificates by task, as ``hardsynth certify --json`` prints them."""
-    return {certificate.task: certificate.to_json() for certificate in certificates}
-
-
 def stored_how(layout: Layout, task: str) -> dict[str, Any] | None:
     """Return how a task's certificate was made, as the arguments of :func:`certify_suite`.
 

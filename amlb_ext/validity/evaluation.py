@@ -97,23 +97,6 @@ class Evaluation:
                 return self.parts[part]
         return None
 
-    def weighted_parts(self) -> dict[str, tuple[ScoredUnits, np.ndarray | None]]:
-        """Return units and weights of each mean loss: every part, and all units by each weight."""
-        parts: dict[str, tuple[ScoredUnits, np.ndarray | None]] = {}
-        for part, scored in self.parts.items():
-            parts[part] = (scored, None)
-        full = self.parts["full"]
-        if not self.no_region:
-            parts["region"] = (full, full.weight)
-        if is_usable_weight(full.reducible):
-            parts["reducible"] = (full, full.reducible)
-        return parts
-
-
-def is_usable_weight(weights: np.ndarray) -> bool:
-    """Whether weights are known and not all zero."""
-    return bool(np.isfinite(weights).all() and weights.sum() > 0)
-
 
 def measure_evaluation(
     evaluation: Evaluation,
@@ -157,7 +140,15 @@ def measure_evaluation(
                 "and hardness could not be measured"
             )
         out.append(ranking_measures.measure_widening(made.known_losses, capped.unit))
-        out += _label_measures(capped, made, bad)
+        # made units beside the real ones that they stand for
+        out += measures.measure_labels(
+            capped.judge(made),
+            capped.judge(bad),
+            capped.unit,
+            all_agree=capped.judge(full).agrees,
+            recorded=made.recorded_share,
+            n_classes=capped.n_classes,
+        )
         out.append(
             measures.measure_hardness(made.known_losses, bad.losses, capped.unit)
         )
@@ -264,21 +255,6 @@ def _null_measures(evaluation: Evaluation) -> list[Measure]:
     return out
 
 
-def _label_measures(
-    evaluation: Evaluation, made: ScoredUnits, real: ScoredUnits
-) -> list[Measure]:
-    """Compare the labels of made units with those of the real ones that they stand for."""
-    full, judge = evaluation.parts["full"], evaluation.judge
-    return measures.measure_labels(
-        judge(made),
-        judge(real),
-        evaluation.unit,
-        all_agree=judge(full).agrees,
-        recorded=made.recorded_share,
-        n_classes=evaluation.n_classes,
-    )
-
-
 def write_certificate(
     evaluation: Evaluation,
     found: Sequence[Measure],
@@ -313,6 +289,10 @@ def write_certificate(
         no_twins=evaluation.no_twins,
         is_searched=is_searched,
     )
+    sizes = {part: len(scored) for part, scored in evaluation.parts.items()}
+    # windows of earlier origins are failures, too, and no part of the test
+    if evaluation.tested_bad is not None and "bad" in sizes:
+        sizes["bad"] = len(evaluation.tested_bad)
     candidates, null = _mean_losses(evaluation)
     # worth a note even where another measure decides
     unbeaten = nothing_to_mend(found)
@@ -324,7 +304,7 @@ def write_certificate(
         reason=reason,
         measures=tuple(found),
         unit=evaluation.unit,
-        rows=_part_sizes(evaluation),
+        rows=sizes,
         candidates=candidates,
         null=null,
         dropped=dict(sorted(evaluation.dropped.items())),
@@ -335,23 +315,26 @@ def write_certificate(
     )
 
 
-def _part_sizes(evaluation: Evaluation) -> dict[str, int]:
-    """Return the units of each part; bad ones are those that were tested, as in every output."""
-    sizes = {part: len(scored) for part, scored in evaluation.parts.items()}
-    # windows of earlier origins are failures, too, and no part of the test
-    if evaluation.tested_bad is not None and "bad" in sizes:
-        sizes["bad"] = len(evaluation.tested_bad)
-    return sizes
-
-
 def _mean_losses(
     evaluation: Evaluation,
 ) -> tuple[dict[str, dict[str, float | None]], dict[str, dict[str, Any]]]:
-    """Return the mean loss of each candidate on each part, and those of F and of its twins."""
+    """Return the mean loss of each candidate on each part, and those of F and of its twins.
+
+    All units are a part once more by each of their weights.
+    """
+    parts: dict[str, tuple[ScoredUnits, np.ndarray | None]] = {}
+    for part, scored in evaluation.parts.items():
+        parts[part] = (scored, None)
+    full = evaluation.parts["full"]
+    if not evaluation.no_region:
+        parts["region"] = (full, full.weight)
+    # known, and not all zero
+    if np.isfinite(full.reducible).all() and full.reducible.sum() > 0:
+        parts["reducible"] = (full, full.reducible)
     candidates: dict[str, dict[str, float | None]]
     candidates = {name: {} for name in evaluation.names}
     null: dict[str, dict[str, Any]] = {}
-    for part, (scored, weights) in evaluation.weighted_parts().items():
+    for part, (scored, weights) in parts.items():
         for name, losses in zip(candidates, scored.losses.candidates.T, strict=True):
             mean = np.average(losses, weights=weights)
             candidates[name][part] = finite_or_none(mean)

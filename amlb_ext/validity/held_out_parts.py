@@ -143,17 +143,10 @@ class HeldOutPart:
         taken = TakenRows((learnt, self.rows.features))
         return make_side(models, self.rows, _SIDE, taken).augmented
 
-    def ask_candidates(self, rows: JudgedRows, target: int) -> ScoredUnits:
-        """Ask candidates and judges about rows of this part, or about rows made from them."""
-        return self._ask(rows, target, self.names(target))
-
-    def ask_judges(self, target: int) -> ScoredUnits:
-        """Ask the judges alone about all rows of the part."""
-        return self._ask(self.rows, target, [])
-
-    def _ask(
+    def ask(
         self, rows: JudgedRows, target: int, candidates: Sequence[str]
     ) -> ScoredUnits:
+        """Ask candidates and all judges about rows of this part, or rows made from them."""
         zoo = self.zoos[target]
         # those that could be fitted; calibrate gives up where there are none
         judges = [name for name in self.judges[target] if name in zoo]
@@ -197,12 +190,12 @@ class RealOpinion:
     @classmethod
     def from_parts(cls, parts: Sequence[HeldOutPart], target: int) -> RealOpinion:
         """Collect opinions on all rows; of those that are no failures the judges' is enough."""
-        pooled = ScoredUnits.join([part.ask_judges(target) for part in parts])
+        pooled = ScoredUnits.join([part.ask(part.rows, target, []) for part in parts])
         judge = LabelJudge.settle(pooled, parts[0].fitted.n_classes)
         failures = []
         for part in parts_with_failures(parts):
             failing = part.rows.take(np.flatnonzero(part.rows.is_bad))
-            failures.append(part.ask_candidates(failing, target))
+            failures.append(part.ask(failing, target, part.names(target)))
         agrees = judge(pooled).agrees
         return cls(target=target, failures=failures, judge=judge, agrees=agrees)
 
@@ -242,12 +235,27 @@ def hold_out_parts(
         t=cross.t[judged],
     )
     # a rung is judged and thrown away: few rows suffice, and none need be synthetic
-    light = _lighter_config(config, parts=len(cross.parts))
+    few = {
+        "copies": min(config.search.copies, COPIES),
+        "max_rows": min(config.search.max_rows, MOST_ROWS // len(cross.parts)),
+    }
+    search = config.search.model_copy(update=few)
+    synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
+    light = config.model_copy(update={"search": search, "synthesizer": synthesizer})
     parts = []
     for number, (fit, held) in enumerate(cross.parts):
+        # F and T as they were fitted without this part
+        targets = tuple(
+            TargetModels(
+                scale=target.scale,
+                baseline=target.cross_fits[number],
+                oracle=target.oracle.without_part(number),
+            )
+            for target in cross.targets
+        )
         models = FoldModels(
             encoder=cross.encoder,
-            targets=_models_without(cross, number),
+            targets=targets,
             rule=rule,
             Z=cross.Z,
             y=cross.y,
@@ -283,30 +291,6 @@ def hold_out_parts(
         )
         parts.append(part)
     return parts
-
-
-def _models_without(cross: CrossFit, part: int) -> tuple[TargetModels, ...]:
-    """Return per target F and T as they were fitted without this part."""
-    targets = []
-    for target in cross.targets:
-        blind = target.oracle.without_part(part)
-        targets.append(
-            TargetModels(
-                scale=target.scale, baseline=target.cross_fits[part], oracle=blind
-            )
-        )
-    return tuple(targets)
-
-
-def _lighter_config(config: GenerateConfig, *, parts: int) -> GenerateConfig:
-    """Return settings that make a few augmented rows from each part and no synthetic ones."""
-    few = {
-        "copies": min(config.search.copies, COPIES),
-        "max_rows": min(config.search.max_rows, MOST_ROWS // parts),
-    }
-    search = config.search.model_copy(update=few)
-    synthesizer = config.synthesizer.model_copy(update={"times": 0.0})
-    return config.model_copy(update={"search": search, "synthesizer": synthesizer})
 
 
 class HeldOutCandidates:
@@ -360,11 +344,11 @@ class HeldOutCandidates:
             return None
         if max(len(part.learnt) for part in parts) > QUICK_ROWS:
             return None
-        losses = [
-            part.ask_candidates(part.rows, target).losses.candidates for part in parts
-        ]
-        names = [f"{LOSS}_{name}" for name in parts[0].names(target)]
-        frame = pd.DataFrame(np.concatenate(losses), np.concatenate(held), names)
+        names = parts[0].names(target)
+        asked = [part.ask(part.rows, target, names) for part in parts]
+        losses = np.concatenate([units.losses.candidates for units in asked])
+        columns = [f"{LOSS}_{name}" for name in names]
+        frame = pd.DataFrame(losses, np.concatenate(held), columns)
         return frame.sort_index()
 
 

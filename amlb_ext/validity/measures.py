@@ -86,10 +86,6 @@ class Measure:
     sense: str = ""
     finding: Finding = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the measure as a mapping."""
-        return dict(vars(self))
-
     def missing(self, why: str) -> Measure:
         """Return a planned measure as one that could not be taken."""
         return replace(self, text=why)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import binomtest
 
 from amlb_ext.core.unit import Unit
 from amlb_ext.stats.ranking import draw_counts, kendall_tau, mean_z2, order_agreement
-from amlb_ext.stats.weighted_mean import naive_interval, weighted_mean_interval
+from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.validity.measures import (
     MIN_MADE_ROWS,
     MIN_ROWS,
@@ -52,30 +52,21 @@ def contrasts_to_baseline(
     return delta, se
 
 
-@dataclass(frozen=True)
-class _WeightedLosses:
-    losses: Losses
-    weights: np.ndarray
-
-
-def _counted_alike(losses: Losses) -> _WeightedLosses:
-    return _WeightedLosses(losses, np.ones(len(losses)))
-
-
 def _bootstrap_interval(
     statistic: Statistic,
-    first: _WeightedLosses,
-    second: _WeightedLosses,
+    first: Losses,
+    second: Losses,
     rng: np.random.Generator,
+    second_weights: np.ndarray | None = None,
 ) -> tuple[float, float]:
     """95 % percentile interval of a statistic, clusters drawn jointly for both sides."""
     # a real row and what was made from it are one cluster: both sides draw it together
-    both = np.concatenate([first.losses.clusters, second.losses.clusters])
+    both = np.concatenate([first.clusters, second.clusters])
     clusters, codes = np.unique(both, return_inverse=True)
-    n_clusters, n_first = len(clusters), len(first.losses)
+    n_clusters, n_first = len(clusters), len(first)
     # a draw counts clusters, so their sums are all it needs
-    first_sums = _cluster_sums(first, codes[:n_first], n_clusters)
-    second_sums = _cluster_sums(second, codes[n_first:], n_clusters)
+    first_sums = _cluster_sums(first, None, codes[:n_first], n_clusters)
+    second_sums = _cluster_sums(second, second_weights, codes[n_first:], n_clusters)
     values = []
     for _ in range(DRAWS):
         counts = draw_counts(n_clusters, n_clusters, rng)
@@ -94,11 +85,12 @@ def _bootstrap_interval(
 
 
 def _cluster_sums(
-    side: _WeightedLosses, codes: np.ndarray, n_clusters: int
+    losses: Losses, weights: np.ndarray | None, codes: np.ndarray, n_clusters: int
 ) -> np.ndarray:
     """Return per cluster the weighted gaps of each candidate and, last, the weight."""
-    weighted_gaps = side.losses.gaps * side.weights[:, None]
-    columns = np.column_stack([weighted_gaps, side.weights])
+    if weights is None:
+        weights = np.ones(len(losses))
+    columns = np.column_stack([losses.gaps * weights[:, None], weights])
     sums = np.zeros((n_clusters, columns.shape[1]))
     # unlike sums[codes] += columns, this adds every row of a cluster
     np.add.at(sums, codes, columns)
@@ -122,9 +114,7 @@ def measure_target_agreement(
         return check.missing(too_few_text(bad.n_real_rows, f"bad {unit.many}", unit))
     delta_bad, _ = contrasts_to_baseline(bad)
     delta_weighted, _ = contrasts_to_baseline(all_rows, weights)
-    low, high = _bootstrap_interval(
-        kendall_tau, _counted_alike(bad), _WeightedLosses(all_rows, weights), rng
-    )
+    low, high = _bootstrap_interval(kendall_tau, bad, all_rows, rng, weights)
     text = (
         f"agreement of two rankings: on the bad {unit.many}, and on all {unit.many} weighted by "
         f"P(bad | {unit.given})"
@@ -171,9 +161,8 @@ def measure_fidelity(
         return mean_z2(first, second, se_real)
 
     # z2 before tau: both draw from one stream, whose order belongs to the results
-    made_rows, bad_rows = _counted_alike(made), _counted_alike(bad)
-    z2_low, z2_high = _bootstrap_interval(z2_against_real, made_rows, bad_rows, rng)
-    tau_low, tau_high = _bootstrap_interval(kendall_tau, made_rows, bad_rows, rng)
+    z2_low, z2_high = _bootstrap_interval(z2_against_real, made, bad, rng)
+    tau_low, tau_high = _bootstrap_interval(kendall_tau, made, bad, rng)
     z2 = mean_z2(delta_made, delta_real, se_real)
     text = (
         f"squared gap between {what} and real bad {unit.many}, in standard errors of the "
@@ -346,7 +335,12 @@ def measure_null(
         f"{se:.1g}; they win {wins} and lose {losses} of {gaps.size} comparisons by {unit.fold}"
     )
     null = null.found(t, text, low=t - 2, high=t + 2)
-    if not came_fitted and null.passed and _sign_test(gaps.mean(axis=1)) < 0.05:
+    gap_of_fold = gaps.mean(axis=1)
+    trials = int((gap_of_fold != 0).sum())
+    if came_fitted or not null.passed or not trials:
+        return null
+    negative = int((gap_of_fold < 0).sum())
+    if binomtest(negative, trials, alternative="greater").pvalue < 0.05:
         return replace(null, passed=False, text=text + ", more than chance")
     return null
 
@@ -366,22 +360,15 @@ def _gaps_by_fold(
     return np.array(gaps), weight_share
 
 
-def _sign_test(gap_of_fold: np.ndarray) -> float:
-    """Return the one-sided p-value for more folds with a negative gap than chance gives."""
-    trials = int((gap_of_fold != 0).sum())
-    if not trials:
-        return 1.0
-    negative = int((gap_of_fold < 0).sum())
-    return float(binomtest(negative, trials, alternative="greater").pvalue)
-
-
 def measure_widening(made: Losses, unit: Unit) -> Measure:
     """How much wider intervals are once rows made from one real row count as dependent."""
     width = plan_measure("clustered width", "docs/validity.md, 4")
     if made.n_real_rows < MIN_MADE_ROWS:
         return width.missing(f"no made {unit.many}")
     _, clustered_se = contrasts_to_baseline(made)
-    naive = [naive_interval(loss - made.baseline).se for loss in made.candidates.T]
+    # as if every row were a draw of its own, which rows made from one real row are not
+    differences = (made.candidates - made.baseline[:, None]).T
+    naive = [weighted_mean_interval(difference).se for difference in differences]
     naive_se = np.array(naive)
     # a candidate that is F again has no width at all, and no ratio of widths
     ratio = clustered_se / np.where(naive_se > 0, naive_se, np.nan)

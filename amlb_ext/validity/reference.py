@@ -101,27 +101,26 @@ def choose_training_rows(rows: TaskRows) -> tuple[pd.DataFrame | None, str]:
     train, _ = rows.folds[min(rows.folds)]
     about = train.provenance
     if not {PART, LOSS, WEIGHT} <= set(about.columns):
-        return None, _why_unknown(rows)
+        # the suite does not say on which training rows F fails out of fold
+        why = (
+            "training rows are judged forward in time, which leaves the oldest out: what F loses "
+            "on them unseen is not known for all"
+        )
+        if baseline_spec(rows.settings, rows.kind) is None:
+            why = (
+                "F is a file that cannot be fitted again: what it loses on training rows unseen is "
+                "not known"
+            )
+        return (
+            None,
+            f"{why}, so the order of made rows is held to the test folds alone",
+        )
     is_free = ~np.isin(about["source_row"].to_numpy(), tested)
     position = np.flatnonzero(is_free)
     if not len(position):
         return None, ""
     chosen = about.iloc[position].set_axis(position)
     return chosen.sort_values(PART, kind="stable"), ""
-
-
-def _why_unknown(rows: TaskRows) -> str:
-    """Return why a suite does not say on which training rows F fails out of fold."""
-    alone = "so the order of made rows is held to the test folds alone"
-    if baseline_spec(rows.settings, rows.kind) is None:
-        return (
-            "F is a file that cannot be fitted again: what it loses on training rows unseen is "
-            f"not known, {alone}"
-        )
-    return (
-        "training rows are judged forward in time, which leaves the oldest out: what F loses on "
-        f"them unseen is not known for all, {alone}"
-    )
 
 
 def stored_losses(chosen: pd.DataFrame, names: Collection[str]) -> np.ndarray | None:

@@ -375,7 +375,12 @@ class _FoldModels(EncodedFold):
 
     def __init__(self, rows: TaskRows, fold: int, request: FoldRequest) -> None:
         super().__init__(rows, fold, request)
-        self._fit_candidates_and_judges()
+        # the candidates, and those judges that are not candidates as they stand
+        specs, judges = candidates_and_judges(
+            request.specs, rows.kind, request.size, n_classes=len(rows.labels)
+        )
+        self.models, self.dropped = self.fit_zoo(specs)
+        self.judge_names = [name for name in judges if name in self.models]
         self.twins: list[EstimatorBaseline] = []
         self.refit_problem = ""
         self.unfitted: EstimatorBaseline | None = None  # F; None where it is a file
@@ -394,15 +399,6 @@ class _FoldModels(EncodedFold):
                 seed=request.seed,
                 key=(rows.name, fold),
             )
-
-    def _fit_candidates_and_judges(self) -> None:
-        """Fit the candidates, and those judges that are not candidates as they stand."""
-        rows, request = self.rows, self.request
-        specs, judges = candidates_and_judges(
-            request.specs, rows.kind, request.size, n_classes=len(rows.labels)
-        )
-        self.models, self.dropped = self.fit_zoo(specs)
-        self.judge_names = [name for name in judges if name in self.models]
 
     @cached_property
     def baseline(self) -> EstimatorBaseline | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -55,6 +56,8 @@ from amlb_ext.validity.window_realism import (
     measure_window_realism,
 )
 
+#: Mean and spread of H steps.
+Forecast: TypeAlias = tuple[np.ndarray, np.ndarray]
 #: Of the certificate, where a table's has ``classification`` or ``regression``; and the key of the
 #: random streams.
 KIND = "forecasting"
@@ -323,7 +326,6 @@ def candidate_forecasters(
     >>> [candidate.name for candidate in candidate_forecasters(f)][:3]
     ['seasonal_naive', 'drift', 'ets']
     """
-    candidates: list[Forecaster] = []
     methods = {
         **METHODS,
         "last_value": _last_value,
@@ -332,8 +334,9 @@ def candidate_forecasters(
         "recent_theta": _recent_theta,
         "recent_drift": _recent_drift,
     }
-    for name, method in methods.items():
-        candidates.append(LocalForecaster(name, method))
+    candidates: list[Forecaster] = [
+        LocalForecaster(name, method) for name, method in methods.items()
+    ]
     candidates.append(GlobalForecaster("ridge"))
     if size == "full":
         candidates.append(GlobalForecaster("boosting"))
@@ -347,22 +350,16 @@ def _is_same(candidate: Forecaster, baseline: Forecaster) -> bool:
     return candidate == baseline
 
 
-def _last_value(
-    y: np.ndarray, horizon: int, season: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _last_value(y: np.ndarray, horizon: int, season: int) -> Forecast:
     return seasonal_naive(y, horizon, 1)
 
 
-def _recent_mean(
-    y: np.ndarray, horizon: int, season: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _recent_mean(y: np.ndarray, horizon: int, season: int) -> Forecast:
     last = y[-max(season, 4) :]
     return np.full(horizon, last.mean()), np.full(horizon, last.std())
 
 
-def _mean_season(
-    y: np.ndarray, horizon: int, season: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _mean_season(y: np.ndarray, horizon: int, season: int) -> Forecast:
     """Return the mean of each place in the season over the last three."""
     whole = min(_RECENT, max(len(y) // season, 1)) * season
     seasons = y[-whole:].reshape(-1, season) if len(y) >= season else y[None]
@@ -370,13 +367,9 @@ def _mean_season(
     return seasons.mean(axis=0)[places], seasons.std(axis=0)[places]
 
 
-def _recent_theta(
-    y: np.ndarray, horizon: int, season: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _recent_theta(y: np.ndarray, horizon: int, season: int) -> Forecast:
     return theta(y[-max(_RECENT * season, 8) :], horizon, season)
 
 
-def _recent_drift(
-    y: np.ndarray, horizon: int, season: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _recent_drift(y: np.ndarray, horizon: int, season: int) -> Forecast:
     return drift(y[-max(season, 4) :], horizon, season)

@@ -61,7 +61,7 @@ class Problem:
         self.cells = Regions(S)
         self.loss_s = self.losses(S)
         self.batches = [rows_of(N, 6, 8, 10 + t) for t in range(T)]
-        self.seen = tally_regions(((X, None, None) for X in self.batches), self.cells)
+        self.seen = tally_regions(((X, None) for X in self.batches), self.cells)
 
     def losses(self, X: np.ndarray) -> np.ndarray:
         return (self.model.predict(X) != (X[:, 0] + X[:, 1] + X[:, 2] > 0.5)).astype(
@@ -70,7 +70,7 @@ class Problem:
 
     def stream(self) -> Iterator[Batch]:
         for X in self.batches:
-            yield X, None, self.losses(X)
+            yield X, self.losses(X)
 
     def iterate(self) -> None:
         placed = place_rows(self.stream(), self.cells)

@@ -87,7 +87,7 @@ WATCHED: dict[str, tuple[bool, list[tuple[str, ...]]]] = {
         True,
         [
             ("validity.held_out_parts", "fit_zoo"),
-            ("validity.held_out_parts", "HeldOutPart", "_ask"),
+            ("validity.held_out_parts", "HeldOutPart", "ask"),
             ("validity.task_rows", "fit_zoo"),
             ("validity.task_evaluation", "score_training_part"),
             ("validity.task_evaluation", "_FoldModels", "score"),

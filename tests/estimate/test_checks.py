@@ -1,7 +1,6 @@
 import numpy as np
 
 from amlb_ext.estimate import drawing as checks
-from amlb_ext.estimate.drawing import compare_predictions
 
 
 def test_shares_that_agree_pass_and_others_do_not():
@@ -21,23 +20,6 @@ def test_a_class_is_missed_only_where_chance_would_not_miss_it():
     assert "yes (5.0% of the training rows)" in found.text
 
 
-def test_predictions_of_one_population_agree_and_of_two_do_not():
-    rng = np.random.default_rng(0)
-
-    def probabilities(n, share):
-        one = (rng.random(n) < share).astype(float)
-        return np.column_stack([1 - one, one])
-
-    far = probabilities(5000, 0.3)
-    # class labels alone come as 0 and 1, and say nothing of confidence
-    (same,) = compare_predictions(probabilities(300, 0.3), far)
-    (other,) = compare_predictions(probabilities(300, 0.5), far)
-    assert not same.finding(checks.REFUTED).refuted
-    assert other.finding(checks.REFUTED).refuted
-    one = np.tile([1.0, 0.0], (9, 1))
-    assert compare_predictions(one, one)[0].p == 1
-
-
 def test_how_often_sound_rows_are_refuted():
     # 400 draws of sound rows: the check may say no in about 1 of 100, 4 sd above is 12
     rng = np.random.default_rng(1)
@@ -53,10 +35,3 @@ def test_how_often_sound_rows_are_refuted():
         for _ in range(400)
     )
     assert refuted <= 12
-
-
-def test_findings_together_tell_only_what_refutes():
-    a, b = checks.Finding(False, "fine"), checks.Finding(True, "not fine")
-    assert checks.join_findings([]) is None
-    assert checks.join_findings([a, b]) == checks.Finding(True, "not fine")
-    assert checks.join_findings([a, a]) == checks.Finding(False, "fine; fine")

@@ -149,17 +149,6 @@ def test_rows_without_labels_tell_it_to_a_file_of_predictions(folder):
     assert "most in x" in told.refused
 
 
-def test_the_target_of_a_regression_is_compared(folder):
-    assert ask_ridge(folder, "r.csv").recommended is not None
-    report = ask_ridge(folder, "r_high.csv")
-    assert report.recommended is None
-    assert (
-        "target of the labelled rows and of the training rows differ" in report.refused
-    )
-    assert "--class-prior" not in report.advice
-    assert "--drawn-at-random" in report.advice
-
-
 def test_rows_of_a_quieter_time_are_told_by_a_second_models_errors(folder):
     # the same columns and, nearly, the same targets; the noise is a third of that of the rest
     reg(200, 7, noise=0.2).to_csv(folder / "r_quiet.csv", index=False)
@@ -174,31 +163,6 @@ def test_rows_of_a_quieter_time_are_told_by_a_second_models_errors(folder):
         "errors of the labelled rows and of the training rows differ" in report.refused
     )
     assert "target" not in report.refused
-
-
-def test_what_sound_rows_were_compared_with_is_said(folder):
-    report = ask(folder, "iid.csv", unlabelled=folder / "far.csv")
-    assert report.recommended.check == "passed"
-    assert {(c.what, c.against) for c in report.comparisons} == {
-        ("classes", "training rows"),
-        ("columns", "training rows"),
-        ("confidence", "training rows"),
-        ("errors", "training rows"),
-        ("columns", "rows without labels"),
-        ("predicted classes", "rows without labels"),
-        ("confidence", "rows without labels"),
-    }
-    assert "which did not refute it" in report.assumption
-    assert len(report.to_json()["comparisons"]) == 7
-
-
-def test_brier_loss_by_class_names_the_rows_that_are_missing(folder):
-    report = ask(folder, "by_class.csv", class_prior="train", loss="brier")
-    assert report.recommended is None
-    assert "200 labelled rows of every class" in report.refused
-    assert "100 of no, 100 of yes" in report.refused
-    assert "priors" not in report.refused
-    assert "--loss zero_one" in report.advice
 
 
 def test_squared_losses_of_a_good_model_have_a_useful_interval(folder):
@@ -254,14 +218,6 @@ def test_the_command_says_what_to_type(folder, output_of):
     assert "\nassumes that the labelled rows were drawn at random" in output_of(
         words, "--drawn-at-random"
     )
-
-
-def test_small_losses_are_printed_with_their_digits(folder, output_of):
-    words = ["estimate", "ridge", str(folder / "r.csv"), "--target", "y"]
-    out = output_of(words, "--train", folder / "r_train.csv")
-    assert out.startswith("betting: 0.00")
-    assert "\napproximately (hall): 0.00" in out
-    assert "--error-cap" in out
 
 
 def test_small_counts_are_compared_exactly():

@@ -148,43 +148,6 @@ def test_a_fitted_model_sees_categories_that_no_labelled_row_has(folder):
     assert "predicted classes" in report.refused
 
 
-def test_losses_of_probabilities(folder):
-    pd.read_csv(folder / "iid.csv").head(99).to_csv(folder / "head.csv", index=False)
-    for loss, bound in (("brier", 2.0), ("log_loss", -np.log(0.01))):
-        report = ask(folder, "iid.csv", loss=loss, clip=0.01)
-        assert report.bound == pytest.approx(bound)
-        assert report.recommended.name == "t"
-        few = ask(folder, "head.csv", loss=loss, clip=0.01)
-        assert few.recommended.name == "betting"  # too few to see how skewed they are
-    with pytest.raises(ConfigError, match="squared for binary"):
-        ask(folder, "iid.csv", loss="squared")
-
-
-def test_regression_wants_a_range(folder):
-    rng = np.random.default_rng(0)
-
-    def rows(n):
-        x = rng.random((n, 2))
-        return pd.DataFrame(x, columns=["a", "b"]).assign(
-            y=x.sum(axis=1) * 10 + rng.normal(size=n)
-        )
-
-    train, data = rows(400), rows(600)
-    train.to_csv(folder / "r_train.csv", index=False)
-    data.to_csv(folder / "r.csv", index=False)
-    model = Ridge().fit(train[["a", "b"]], train["y"])
-    predicted = pd.DataFrame({"prediction": model.predict(data[["a", "b"]])})
-    predicted.to_csv(folder / "rp.csv", index=False)
-    with pytest.raises(ConfigError, match="--range"):
-        estimate(str(folder / "rp.csv"), folder / "r.csv", target="y")
-    report = estimate(
-        str(folder / "rp.csv"), folder / "r.csv", target="y", target_range=(-10, 30)
-    )
-    by_hand = (((predicted["prediction"] - data["y"]) / 40) ** 2).mean()
-    assert report.recommended.name == "t"
-    assert report.recommended.point == pytest.approx(by_hand)
-
-
 def test_what_is_wrong_is_said(folder):
     with pytest.raises(ConfigError, match="--train"):
         estimate("logistic", folder / "iid.csv", target="y")
@@ -221,13 +184,12 @@ def test_the_command_writes_what_it_says(folder, refused, output_of, tmp_path):
         str(folder / "train.csv"),
     ]
     words += ["--target", "y", "--synthesizer", "copula", "--generated", "3000"]
-    shown = output_of(words, "--explore --osyn b=2 -o", out)
+    shown = output_of(words, "--osyn b=2 -o", out)
     assert shown.startswith("wilson: ")
     assert "wilson *" in shown
     told = json.loads((out / "estimate.json").read_text())
     assert told["recommended"] == "wilson"
     assert told["osyn"]["settings"]["b"] == 2.0
-    assert len(pd.read_csv(out / "explore.csv")) > 1000
     assert len(pd.read_csv(out / "estimates.csv")) == len(told["estimates"])
     assert (out / "estimate.svg").read_text().lstrip().startswith("<?xml")
     one = [*words[:2], str(folder / "one_class.csv"), *words[3:7]]
@@ -235,3 +197,40 @@ def test_the_command_writes_what_it_says(folder, refused, output_of, tmp_path):
         "no estimate can be recommended: "
     )
     assert "CLASS=SHARE" in refused(words, "--class-prior yes")
+
+
+def test_losses_of_probabilities(folder):
+    pd.read_csv(folder / "iid.csv").head(99).to_csv(folder / "head.csv", index=False)
+    for loss, bound in (("brier", 2.0), ("log_loss", -np.log(0.01))):
+        report = ask(folder, "iid.csv", loss=loss, clip=0.01)
+        assert report.bound == pytest.approx(bound)
+        assert report.recommended.name == "t"
+        few = ask(folder, "head.csv", loss=loss, clip=0.01)
+        assert few.recommended.name == "betting"  # too few to see how skewed they are
+    with pytest.raises(ConfigError, match="squared for binary"):
+        ask(folder, "iid.csv", loss="squared")
+
+
+def test_regression_wants_a_range(folder):
+    rng = np.random.default_rng(0)
+
+    def rows(n):
+        x = rng.random((n, 2))
+        return pd.DataFrame(x, columns=["a", "b"]).assign(
+            y=x.sum(axis=1) * 10 + rng.normal(size=n)
+        )
+
+    train, data = rows(400), rows(600)
+    train.to_csv(folder / "r_train.csv", index=False)
+    data.to_csv(folder / "r.csv", index=False)
+    model = Ridge().fit(train[["a", "b"]], train["y"])
+    predicted = pd.DataFrame({"prediction": model.predict(data[["a", "b"]])})
+    predicted.to_csv(folder / "rp.csv", index=False)
+    with pytest.raises(ConfigError, match="--range"):
+        estimate(str(folder / "rp.csv"), folder / "r.csv", target="y")
+    report = estimate(
+        str(folder / "rp.csv"), folder / "r.csv", target="y", target_range=(-10, 30)
+    )
+    by_hand = (((predicted["prediction"] - data["y"]) / 40) ** 2).mean()
+    assert report.recommended.name == "t"
+    assert report.recommended.point == pytest.approx(by_hand)

@@ -47,15 +47,6 @@ def test_a_cost_matrix_is_estimated_from_decisions(F):
     assert hs.estimate_error(F, X, y, loss=alike).recommended.name == "wilson"
 
 
-def test_other_rows_help_with_costs_as_with_any_loss(F):
-    X, y = made(300, 1)
-    far, _ = made(2000, 3)
-    report = hs.estimate_error(F, X, y, loss=COSTS, unlabelled=far)
-    names = {row.name: row for row in report.rows}
-    assert names["ppi"].has_interval
-    assert abs(names["ppi"].point - names["cost"].point) < 0.5
-
-
 def test_costs_hold_where_the_dear_mistake_is_too_rare_to_be_seen():
     rng = np.random.default_rng(5)
     costs = np.array([[0.0, 10.0], [1.0, 0.0]])
@@ -96,14 +87,6 @@ def test_the_balanced_error_is_the_same_however_classes_were_drawn(F):
     assert by_scorer.recommended.point == best.point
 
 
-def test_a_class_without_rows_has_no_balanced_error():
-    found = balanced_interval(
-        np.zeros(20), np.zeros(20, dtype=int), names=["no", "yes"]
-    )
-    assert not found.has_interval
-    assert "no labelled row of class yes" in found.reason
-
-
 @pytest.mark.parametrize(
     ("loss", "more", "culprit"),
     [
@@ -138,3 +121,11 @@ def test_the_shell_reads_costs_from_a_file(F, tmp_path, refused, capsys):
     assert f"cost: {expected.point:.4f}" in capsys.readouterr().out
     (tmp_path / "negative.csv").write_text(",no,yes\nno,0,-1\nyes,10,0\n")
     assert "negative: -1" in refused(words, tmp_path / "negative.csv")
+
+
+def test_a_class_without_rows_has_no_balanced_error():
+    found = balanced_interval(
+        np.zeros(20), np.zeros(20, dtype=int), names=["no", "yes"]
+    )
+    assert not found.has_interval
+    assert "no labelled row of class yes" in found.reason

@@ -12,7 +12,7 @@ from small_models import lighten
 from amlb_ext.cli import main
 from amlb_ext.relations.mining import mine_relations
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.validity.feasibility import audit_made_rows, measure_feasibility
+from amlb_ext.validity.task_measures import audit_made_rows, measure_feasibility
 from amlb_ext.validity.task_rows import read_task
 
 FAST = words_of(

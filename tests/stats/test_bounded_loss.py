@@ -37,18 +37,6 @@ def test_bounds_are_met_and_not_exceeded():
         ]
 
 
-def test_a_target_is_scaled_by_its_range():
-    y, f = np.array([10.0, 20.0]), np.array([15.0, 20.0])
-    assert squared_loss(10, 20)(y, f).tolist() == [0.25, 0]
-    assert absolute_loss(10, 20)(y, f).tolist() == [0.5, 0]
-
-
-def test_losses_of_decisions_are_binary():
-    binary = [name for name, loss in LOSSES.items() if loss.binary]
-    assert binary == ["zero_one", "balanced"]
-    assert all(name == loss.name for name, loss in LOSSES.items())
-
-
 @pytest.mark.parametrize("eps", [0, 1, -1, 2, 0.9, 0.06, float("nan")])
 def test_log_refuses_a_clip_that_is_no_probability(eps):
     with pytest.raises(ConfigError, match="a small probability"):

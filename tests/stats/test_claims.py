@@ -97,17 +97,6 @@ def test_the_gap_of_two_relative_changes_covers():
     assert 0.92 < hits / 400 < 0.98
 
 
-def test_all_of_alpha_is_spent_over_all_rows():
-    """What is asked where F fails costs the first question nothing."""
-    planted = Planted()
-    losses = {"g": planted.model(0.97, 0.97), "h": planted.model(1.0, 1.02)}
-    asked = planted.answer(losses)
-    alone = planted.answer(losses, weights=None)
-    columns = ["candidate", "p", "p_adjusted", "verdict"]
-    both = [table[table["question"] == OVERALL][columns] for table in (asked, alone)]
-    pd.testing.assert_frame_equal(*both)
-
-
 def test_few_units_where_f_fails_are_described_and_not_judged():
     planted = Planted()
     few = np.where(np.arange(N) < 100, 1.0, 0.0)
@@ -149,3 +138,14 @@ def test_a_loss_that_is_no_number_names_the_candidate():
     broken[3] = np.nan
     with pytest.raises(DataError, match="candidate 'b'"):
         planted.answer({"a": planted.like_f(), "b": broken})
+
+
+def test_all_of_alpha_is_spent_over_all_rows():
+    """What is asked where F fails costs the first question nothing."""
+    planted = Planted()
+    losses = {"g": planted.model(0.97, 0.97), "h": planted.model(1.0, 1.02)}
+    asked = planted.answer(losses)
+    alone = planted.answer(losses, weights=None)
+    columns = ["candidate", "p", "p_adjusted", "verdict"]
+    both = [table[table["question"] == OVERALL][columns] for table in (asked, alone)]
+    pd.testing.assert_frame_equal(*both)

@@ -31,7 +31,7 @@ def verdict_rates(between, refits, seed, n=300):
     """Share of draws with a claim about a re-seeded F, and with a true claim about a better G."""
     rng = np.random.default_rng(seed)
     false, true = [], []
-    for _ in range(count_of(80, 200)):
+    for _ in range(count_of(40, 200)):
         base = rng.random(n)
         f = fit_of_f(rng, base, between)
         null = pd.DataFrame({i: fit_of_f(rng, base, between) for i in range(refits)})

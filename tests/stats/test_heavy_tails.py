@@ -122,15 +122,6 @@ def test_one_absurd_prediction(error, factor):
     assert found["rmse_f"] == pytest.approx(10 * np.sqrt(np.mean(planted.e**2)))
 
 
-def test_an_absurd_prediction_of_f():
-    planted = Planted()
-    planted.candidates["g"] = planted.like_f(0.8)
-    planted.e[3] = 1e209
-    found = row(planted.answer(refits=False))
-    assert found["verdict"] == "no claim"
-    assert found["reason"].startswith("F's squared error is too large")
-
-
 def test_a_tail_that_is_where_f_fails_alone():
     """Few large errors elsewhere: where F fails the change is described with its interval."""
     planted = Planted()
@@ -143,23 +134,6 @@ def test_a_tail_that_is_where_f_fails_alone():
     assert there["verdict"] == "undecided"
     assert there["high"] < 0
     assert CONCENTRATED not in set(table.index.get_level_values("question"))
-
-
-def test_weights_on_the_tail():
-    """A fifth of the loss overall, most of it under the weights."""
-    planted = Planted()
-    planted.e[:12] = 9.0
-    planted.candidates["g"] = planted.like_f(0.7)
-    weights = np.where(np.arange(N) < 12, 1.0, 0.02)
-    loss_g, loss_f = planted.candidates["g"] ** 2, planted.e**2
-    cap = cap_from_baseline(loss_f)
-    alike = contrast_plainly(loss_g, loss_f, cap=cap)
-    weighted = contrast_plainly(loss_g, loss_f, cap=cap, weights=weights)
-    assert not alike.f.is_tail
-    assert weighted.f.is_tail
-    assert weighted.f.capped == pytest.approx(
-        np.average(np.minimum(loss_f, cap.loss), weights=weights)
-    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -227,3 +201,29 @@ def test_a_re_fit_that_differs_by_a_few_rows():
     found = row(table, question=REGION)
     assert found["verdict"] == "no claim"
     assert "more than that of F fitted again" in found["reason"]
+
+
+def test_an_absurd_prediction_of_f():
+    planted = Planted()
+    planted.candidates["g"] = planted.like_f(0.8)
+    planted.e[3] = 1e209
+    found = row(planted.answer(refits=False))
+    assert found["verdict"] == "no claim"
+    assert found["reason"].startswith("F's squared error is too large")
+
+
+def test_weights_on_the_tail():
+    """A fifth of the loss overall, most of it under the weights."""
+    planted = Planted()
+    planted.e[:12] = 9.0
+    planted.candidates["g"] = planted.like_f(0.7)
+    weights = np.where(np.arange(N) < 12, 1.0, 0.02)
+    loss_g, loss_f = planted.candidates["g"] ** 2, planted.e**2
+    cap = cap_from_baseline(loss_f)
+    alike = contrast_plainly(loss_g, loss_f, cap=cap)
+    weighted = contrast_plainly(loss_g, loss_f, cap=cap, weights=weights)
+    assert not alike.f.is_tail
+    assert weighted.f.is_tail
+    assert weighted.f.capped == pytest.approx(
+        np.average(np.minimum(loss_f, cap.loss), weights=weights)
+    )

@@ -18,6 +18,8 @@ def sample(n, seed, truth=TRUTH):
 def agreement(judged, D, clusters=None, weights=None, as_many=None, seed=0):
     if clusters is None:
         clusters = np.arange(len(D))
+    if as_many is None:
+        as_many = len(np.unique(clusters))
     rng = np.random.default_rng(seed)
     return order_agreement(
         judged, D, clusters=clusters, weights=weights, as_many=as_many, rng=rng
@@ -28,10 +30,7 @@ def test_a_few_rows_show_less_of_the_same_order():
     few, many = agreement(TRUTH, sample(15, 1)), agreement(TRUTH, sample(1500, 1))
     assert many.relative == pytest.approx(1, abs=0.05)
     assert many.low > 0.8
-    # the plain tau is low for few rows of the same population; the share is not
-    assert few.tau < many.tau
-    assert few.itself < many.itself
-    assert few.relative > few.tau
+    assert few.reached < many.reached
     assert few.low < 0.65
 
 
@@ -47,7 +46,6 @@ def test_what_so_many_real_rows_reach():
         ]
         assert -0.08 < np.mean(told) - np.mean(fresh) < 0.05
     D = sample(150, 6)
-    assert agreement(TRUTH, D).reached == agreement(TRUTH, D).itself
     assert agreement(TRUTH, D, as_many=0).reached == 0
 
 
@@ -66,7 +64,6 @@ def test_the_limit_allows_for_clusters_and_reads_weights():
     mixed = np.concatenate([sample(300, 4), sample(300, 5, -TRUTH)])
     weights = np.repeat([1.0, 0.0], 300)
     weighted = agreement(TRUTH, mixed, weights=weights)
-    assert weighted.tau == agreement(TRUTH, mixed[:300]).tau
     assert weighted.relative > 0.9 > agreement(TRUTH, mixed).relative
 
 
@@ -79,7 +76,7 @@ def test_the_limit_holds_in_repeated_samples():
     expected = truth[np.triu_indices(6, 1)].mean()
     below = [
         agreement(judged, sample(60, seed), seed=seed).low <= expected
-        for seed in range(200)
+        for seed in range(100)
     ]
     assert np.mean(below) >= 0.9
 
@@ -105,13 +102,6 @@ def test_candidates_that_do_not_match_are_refused(judged, D):
         agreement(judged, D)
 
 
-def test_draws_in_blocks_are_the_draws_at_once(monkeypatch):
-    D = sample(150, 3)
-    at_once = agreement(TRUTH, D, as_many=20)
-    monkeypatch.setattr(module, "MOST_COUNTS", 7 * len(D))
-    assert agreement(TRUTH, D, as_many=20) == at_once
-
-
 def test_clusters_that_are_counted_are_drawn_as_by_a_multinomial(monkeypatch):
     D = sample(150, 3)
     multinomial = agreement(TRUTH, D, as_many=20)
@@ -119,8 +109,7 @@ def test_clusters_that_are_counted_are_drawn_as_by_a_multinomial(monkeypatch):
     counted = agreement(TRUTH, D, as_many=20)
     # other draws of the same distribution: the standard error of a mean of 300 is about .01
     assert counted != multinomial
-    for name in ("relative", "itself", "reached"):
+    for name in ("relative", "reached"):
         assert getattr(counted, name) == pytest.approx(
             getattr(multinomial, name), abs=0.04
         )
-    assert counted.tau == multinomial.tau

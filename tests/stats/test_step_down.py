@@ -19,13 +19,6 @@ def test_one_test_asked_eight_times_is_one_test():
     assert holm_adjusted(p)[0] == pytest.approx(0.08)
 
 
-def test_opposite_tests_are_one_test_too():
-    """Both tests are two-sided."""
-    psi = np.column_stack([INDEPENDENT[:, 0], -INDEPENDENT[:, 0]])
-    found = step_down_adjusted(np.array([0.04, 0.04]), psi)
-    np.testing.assert_allclose(found, 0.04, atol=0.004)
-
-
 def test_independent_tests_cost_what_sidak_says():
     p = np.array([0.01, 0.02, 0.03, 0.04])
     left = np.array([4, 3, 2, 1])
@@ -59,14 +52,6 @@ def test_no_test_costs_nothing():
     assert len(step_down_adjusted(np.array([]), np.zeros((5, 0)))) == 0
 
 
-def test_a_test_without_spread_is_no_error():
-    found = step_down_adjusted(
-        np.array([1.0, 0.02]), np.column_stack([np.zeros(50), INDEPENDENT[:50, 0]])
-    )
-    assert found[0] == 1.0
-    assert 0.02 <= found[1] <= 0.04
-
-
 def test_any_false_claim_among_correlated_tests_is_as_rare_as_asked():
     """Nothing differs; ten tests share half of their variance."""
     alarms = 0
@@ -83,3 +68,18 @@ def test_what_does_not_fit_is_refused():
         step_down_adjusted(np.array([0.1]), np.zeros((5, 2)))
     with pytest.raises(DataError, match="not finite"):
         step_down_adjusted(np.array([0.1]), np.full((5, 1), np.nan))
+
+
+def test_opposite_tests_are_one_test_too():
+    """Both tests are two-sided."""
+    psi = np.column_stack([INDEPENDENT[:, 0], -INDEPENDENT[:, 0]])
+    found = step_down_adjusted(np.array([0.04, 0.04]), psi)
+    np.testing.assert_allclose(found, 0.04, atol=0.004)
+
+
+def test_a_test_without_spread_is_no_error():
+    found = step_down_adjusted(
+        np.array([1.0, 0.02]), np.column_stack([np.zeros(50), INDEPENDENT[:50, 0]])
+    )
+    assert found[0] == 1.0
+    assert 0.02 <= found[1] <= 0.04

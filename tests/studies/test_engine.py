@@ -122,9 +122,3 @@ def test_confirmatory_draws_take_no_other_protocol(tmp_path):
         "exploratory",
         "confirmatory",
     }
-
-
-def test_a_file_in_the_place_of_the_folder(tmp_path):
-    (tmp_path / "tiny").write_text("", encoding="utf-8")
-    with pytest.raises(Exception, match="choose a folder with -o"):
-        run(tmp_path)

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from amlb_ext.core.errors import ConfigError, DataError, SourceError
-from benchmarks.studies.fidelity import proposals
+from amlb_ext.core.errors import ConfigError
 from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
     Protocol,
@@ -15,8 +13,7 @@ from benchmarks.studies.fidelity.protocol import (
     load_table,
     read_protocol,
 )
-from benchmarks.studies.fidelity.sample import Method, Sample, expected_contrasts
-from benchmarks.studies.fidelity.study import METHODS, judge_methods
+from benchmarks.studies.fidelity.sample import expected_contrasts
 
 SIZES = {
     "train": 150,
@@ -69,82 +66,6 @@ def test_the_expected_contrast_is_the_sum_over_outcomes(draw, failures):
     np.testing.assert_allclose(beta, mass)
 
 
-def test_the_parts_of_a_draw_are_as_declared(draw):
-    assert len(draw.labelled) == len(draw.y) == 80
-    assert len(draw.unlabelled) == 30
-    assert draw.facts["pool"] == 120
-    assert 0 < draw.facts["bad_share"] < 0.5
-    assert list(draw.models)[-1] == "twin of F"
-    for reference in draw.references.values():
-        assert reference.shape == (len(draw.models),)
-
-
-def test_few_bad_is_the_mean_over_bad_rows(draw):
-    s = Sample(draw, np.arange(40, 80))
-    assert s.key == "n40_40"
-    np.testing.assert_array_equal(s.y, draw.y[40:])
-    answer = METHODS["few_bad"].function(s)
-    assert answer.rows == len(s.bad) > 0
-    np.testing.assert_allclose(answer.point, s.delta[s.bad].mean(axis=0))
-
-
-def test_one_methods_failure_costs_no_other_its_answer(draw, monkeypatch):
-    def fails(s):
-        raise DataError("too few rows", "give more")
-
-    def has_no_rows(s):
-        return None
-
-    monkeypatch.setitem(METHODS, "half", Method(fails, ""))
-    monkeypatch.setitem(METHODS, "weighted", Method(has_no_rows, ""))
-    s = Sample(draw, np.arange(40))
-    rows = pd.DataFrame(judge_methods(s, ["whole", "half", "weighted"]))
-    told = dict(rows.loc[rows["without"].notna(), ["method", "without"]].to_numpy())
-    assert set(rows["method"]) - set(told) == {"whole"}
-    assert told == {"half": "too few rows", "weighted": "no rows"}
-
-
-def test_streams_of_proposals_are_those_of_the_published_numbers():
-    streams = ["population", "failures", "searched", "neighbourhoods"]
-    assert list(proposals.PROPOSALS) == [*streams, "swarm", "swarm_start"]
-
-
-def test_a_table_that_is_too_small_is_refused():
-    task = load_table("wine", Table(source="bundled/wine"), Path())
-    with pytest.raises(DataError, match=r"wine has 178 rows; .* need 310 \(lower them"):
-        Draw(task, "wine", 0, PROTOCOL)
-
-
-def test_columns_are_dropped_and_rows_thinned():
-    task = load_table(
-        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
-    )
-    names = [column.name for column in task.columns]
-    assert "bmi" not in names
-    assert list(task.features.columns) == names
-    assert len(task) == len(task.target) == len(task.row_ids) == 200
-    again = load_table(
-        "d", Table(source="bundled/diabetes", drop=("bmi",), most=200), Path()
-    )
-    assert again.content_hash == task.content_hash
-
-
-def test_a_missing_column_names_the_nearest():
-    with pytest.raises(
-        ConfigError, match=r"d has no column 'bmj' to drop .*did you mean 'bmi'"
-    ):
-        load_table("d", Table(source="bundled/diabetes", drop=("bmj",)), Path())
-
-
-def test_a_file_is_looked_for_in_the_folder(tmp_path):
-    (tmp_path / "t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 20, encoding="utf-8")
-    assert len(load_table("t", Table(source="t.csv", target="y"), tmp_path)) == 40
-    with pytest.raises(
-        SourceError, match=r"u: there is no file .*u\.csv \(name .* --data DIR\)"
-    ):
-        load_table("u", Table(source="u.csv"), tmp_path)
-
-
 def test_overlapping_seeds_are_refused(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(
@@ -153,10 +74,3 @@ def test_overlapping_seeds_are_refused(tmp_path):
     )
     with pytest.raises(ConfigError, match="seeds overlap"):
         read_protocol(path)
-
-
-def test_what_decides_a_draw(tmp_path):
-    declared = Protocol(contrasts=[{"method": "half", "against": "few_bad"}])
-    again = Protocol(methods=("few_bad", "half"), draws=3, phase="confirmatory")
-    assert declared.identity() == again.identity()
-    assert declared.identity() != Protocol(methods=("half",)).identity()

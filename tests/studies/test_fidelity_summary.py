@@ -44,19 +44,6 @@ def test_a_wrong_ranking_picks_wrongly_and_claims_falsely():
     assert found["twin"] == pytest.approx(-0.07 / SIZE)
 
 
-def test_without_intervals_there_is_nothing_to_cover():
-    found = judge_answer(answer(R), R)
-    for name in ("coverage", "width", "claims", "false_claims"):
-        assert np.isnan(found[name])
-    assert found["tau"] == 1.0
-
-
-def test_candidates_that_are_all_alike_have_no_regret_and_no_ranking():
-    found = judge_answer(answer(R, 0.1), np.full(4, 0.3))
-    assert found["tau"] == 0.0
-    assert np.isnan(found["regret"])
-
-
 def record(table, seed, n, first=0, **taus):
     """Rows of a sample whose every figure is one number per method; None: no answer."""
     place = {"data": table, "draw": str(seed), "n": str(n), "first": str(first)}
@@ -132,13 +119,6 @@ def test_holm_counts_every_contrast_at_every_n():
     np.testing.assert_allclose(ordered["p_holm"], np.minimum(steps, 1))
 
 
-def test_a_method_that_never_answers_is_left_out_and_counted():
-    found = paired_contrasts(RECORDS, [HALF])
-    every = row(found, ALL_TABLES)
-    assert np.isnan(every["difference"])
-    assert every[["draws", "left_out", "agree", "tables"]].tolist() == [0, 4, 0, 0]
-
-
 def test_levels_average_the_samples_of_a_draw_first():
     found = summarize_levels(RECORDS)
     found = found[found["reference"] == "realised"]
@@ -149,11 +129,3 @@ def test_levels_average_the_samples_of_a_draw_first():
     assert every["draws"] == 3
     assert row(found, "b", method="few_bad", figure="tau")["draws"] == 1
     assert row(found, ALL_TABLES, method="whole", figure="rows")["mean"] == 200
-
-
-def test_figures_that_are_no_number_do_not_count():
-    rows = pd.DataFrame(record("a", 0, 9, whole=0.1) + record("a", 1, 9, whole=0.3))
-    is_lacking = (rows["draw"] == "0") & (rows["figure"] == "coverage")
-    rows.loc[is_lacking, "value"] = np.nan
-    one = row(summarize_levels(rows), "a", figure="coverage", reference="all")
-    assert (one["mean"], one["draws"]) == (0.3, 1)

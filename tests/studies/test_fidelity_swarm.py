@@ -6,19 +6,14 @@ import numpy as np
 import pytest
 from small_models import lighten
 
-from amlb_ext.core.task import Kind
-from amlb_ext.validity.candidates import candidate_zoo
 from benchmarks.studies.fidelity import proposals
 from benchmarks.studies.fidelity.draw import Draw
 from benchmarks.studies.fidelity.protocol import (
-    FOLDER,
     Protocol,
     Table,
     load_table,
-    read_protocol,
 )
 from benchmarks.studies.fidelity.sample import Sample
-from benchmarks.studies.fidelity.study import METHODS, judge_methods
 
 ENTRY = {
     "sizes": {
@@ -51,31 +46,6 @@ def sample():
         task = load_table("diabetes", Table(source="bundled/diabetes"), Path())
         draw = Draw(task, "diabetes", 5, Protocol.model_validate(ENTRY))
         yield Sample(draw, np.arange(60))
-
-
-def test_the_protocol_declares_its_contrasts_before_it_runs():
-    protocol = read_protocol(FOLDER / "few_rows_swarm.yaml")
-    assert len(protocol.tables) >= 8
-    assert len(protocol.seeds.confirmatory.values()) >= 20
-    assert max(protocol.sizes.labelled) <= 300
-    primary = {c.against for c in protocol.contrasts if c.primary}
-    assert primary == {"population", "few_bad", "half"}
-    assert set(protocol.used_methods()) <= set(METHODS)
-
-
-@pytest.mark.parametrize("kind", [Kind.BINARY, Kind.MULTICLASS, Kind.REGRESSION])
-def test_no_taker_is_a_candidate(kind):
-    candidates = list(candidate_zoo(kind).values())
-    assert not any(spec in candidates for spec in proposals.taker_specs(kind).values())
-
-
-def test_a_swarm_answers_as_every_method_does(sample):
-    rows = judge_methods(sample, ["few_bad", "swarm", "swarm_start"])
-    assert not any("without" in row for row in rows)
-    is_size = [
-        row for row in rows if (row["method"], row["figure"]) == ("swarm", "rows")
-    ]
-    assert all(row["value"] > len(sample.bad) for row in is_size)
 
 
 def test_the_search_stays_in_the_hull_and_repeats(sample):

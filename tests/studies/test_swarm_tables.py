@@ -7,20 +7,11 @@ import pytest
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from benchmarks.studies.page import read_printed
 from benchmarks.studies.swarms import tables
-from benchmarks.studies.swarms.choices import (
-    EMBEDDED,
-    OBJECTIVES,
-    SwarmChoice,
-    tables_of,
-)
 from benchmarks.studies.swarms.populations import (
     POPULATIONS,
     TrueTeacher,
     draw_task,
-    is_interaction,
-    split_draw,
 )
-from benchmarks.studies.swarms.tables import printed_mean
 
 
 def test_the_printed_swarm_is_best_in_15_of_16_settings():
@@ -33,19 +24,6 @@ def test_the_printed_swarm_is_best_in_15_of_16_settings():
             ]
             won.append(numbers[0] > max(others))
     assert (sum(won), len(won)) == (15, 16)
-
-
-def test_the_printed_gains_are_those_of_the_text():
-    difficult = read_printed("swarms")["swarm-table-3"]["difficult"]
-    separate = read_printed("swarms")["swarm-table-3"]["separate"]
-    gains = []
-    for entry in (difficult, separate):
-        best = max(value for name, value in entry.items() if name != "pso")
-        gains.append(entry["pso"] - best)
-    assert np.mean(gains) == pytest.approx(0.0635)
-    assert printed_mean("swarm-table-2", "difficult", "dev", "refits") == pytest.approx(
-        0.36
-    )
 
 
 @pytest.mark.parametrize("name", POPULATIONS)
@@ -64,24 +42,6 @@ def test_labels_follow_the_truth(name):
     # a calibrated truth: its own chance of the label is as high as it says
     chance = t[np.arange(len(y)), y.astype(int)]
     assert chance.mean() == pytest.approx((t**2).sum(axis=1).mean(), abs=0.03)
-
-
-def test_a_product_decides_in_a_third_of_the_rows():
-    task = draw_task("interaction", seed=0, n=3000)
-    assert is_interaction(task.features).mean() == pytest.approx(1 / 3, abs=0.04)
-
-
-def test_draws_of_a_simulated_table_differ_and_repeat():
-    first = split_draw(None, "toy", 1, 200)
-    assert first.content_hash == split_draw(None, "toy", 1, 200).content_hash
-    assert first.content_hash != split_draw(None, "toy", 2, 200).content_hash
-    assert len(first.folds) == 1
-
-
-def test_files_take_the_place_of_embedded_tables():
-    assert "adult" in tables_of(EMBEDDED, SwarmChoice(), takes_files=True)
-    assert "adult" not in tables_of(EMBEDDED, SwarmChoice())
-    assert tables_of(EMBEDDED, SwarmChoice(tables="adult")) == []
 
 
 def a_draw(data, number, swarm, rival):
@@ -109,19 +69,3 @@ def test_a_verdict_follows_the_interval_and_few_draws_explore(gap, verdict):
     count = tables.judge_claims("swarm-table-1", pd.DataFrame(many)).iloc[0]
     assert count["here"].startswith("1 of 1" if gap > 0 else "0 of 1")
     assert "exploratory" not in count["verdict"]
-
-
-def test_every_claim_of_the_paper_is_asked():
-    asked = [
-        tables.Question(**entry)
-        for table in read_printed("claims").values()
-        for entry in table
-    ]
-    assert {question.code for question in asked} | {"C1"} == {
-        f"C{k}" for k in range(1, 9)
-    }
-
-
-def test_the_objectives_are_those_of_table_1_and_both_figures():
-    assert OBJECTIVES[:4] == tables.TABLE_1
-    assert len(OBJECTIVES) == 8

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from amlb_ext.core.errors import ConfigError, ModelError
 from amlb_ext.core.task import Kind
 from amlb_ext.models.registry import ModelSpec
 from amlb_ext.validity.candidates import (
@@ -11,7 +10,6 @@ from amlb_ext.validity.candidates import (
     candidate_zoo,
     candidates_beside,
     fit_zoo,
-    named_candidates,
     names_like,
 )
 
@@ -48,16 +46,6 @@ def test_every_candidate_fits_and_predicts(kind, size):
         assert f.shape == ((len(y), classes) if classes else (len(y),))
         assert np.isfinite(f).all()
     assert set(JUDGES) <= set(specs)
-
-
-def test_fits_are_keyed_by_name_and_the_subsample_is_used():
-    Z, y, classes = table(Kind.BINARY)
-    spec = {"tree": candidate_zoo(Kind.BINARY)["forest"]}
-    one, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
-    two, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=50)
-    all_rows, _ = fit_zoo(spec, Kind.BINARY, classes, 1, Z, y, seed=1, most=None)
-    assert np.array_equal(one["tree"].predict(Z), two["tree"].predict(Z))
-    assert not np.array_equal(one["tree"].predict(Z), all_rows["tree"].predict(Z))
 
 
 def test_some_candidates_see_every_row_whatever_the_limit():
@@ -132,13 +120,6 @@ def test_too_many_neighbours_leave_the_zoo_with_a_reason():
         candidate_zoo(Kind.BINARY), Kind.BINARY, classes, 1, Z, y, seed=1
     )
     assert failed == {"neighbours_25": "25 neighbours, 20 training rows"}
-
-
-def test_unknown_sizes_and_names():
-    with pytest.raises(ConfigError, match="quick or full"):
-        candidate_zoo(Kind.BINARY, "huge")
-    with pytest.raises(ModelError, match="rigde"):
-        named_candidates(["rigde"], Kind.BINARY)
 
 
 def test_many_classes_have_fewer_rounds_unless_f_has_more():

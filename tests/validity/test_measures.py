@@ -35,35 +35,12 @@ def test_auc_interval_covers():
     assert inside >= 88  # .95 of 100 less three standard errors
 
 
-def test_equal_weights_are_no_region():
-    bad = np.arange(100) < 30
-    assert (
-        measures.measure_region(np.ones(100), bad, np.arange(100), ROW).passed is False
-    )
-
-
 @pytest.mark.parametrize("n_good", [0, 3])
 def test_a_model_that_fails_everywhere_has_no_region(n_good):
     bad = np.arange(100) >= n_good
     region = measures.measure_region(rng().random(100), bad, np.arange(100), ROW)
     assert (region.value, region.passed) == (None, False)
     assert f"{n_good} distinct real rows that are not bad" in region.text
-
-
-def test_solvability_by_hand():
-    # candidate 0 halves F's loss everywhere, candidate 1 doubles it
-    F = rng().random(400) + 0.5
-    noise = rng(1).normal(0, 0.01, 400)
-    losses = Losses(
-        np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400)
-    )
-    found = measures.measure_solvability(
-        losses, np.ones(400), ["half", "double"], rng(), ROW
-    )
-    assert found.value == pytest.approx(0.5)
-    assert found.passed
-    assert "half" in found.text
-    assert "double" not in found.text
 
 
 def test_solvability_knows_no_winners_curse():
@@ -175,22 +152,6 @@ def test_copies_and_near_copies_are_too_close():
     )
 
 
-def test_columns_of_one_kind_only():
-    bad, made = real_rows(1), real_rows(2)
-    one = [ScaledTable(t.X[:, :1], t.clusters, np.array([True])) for t in (made, bad)]
-    found = {m.name: m for m in realism_measures.measure_realism(*one, rng(), ROW)}
-    assert found["Wasserstein"].passed is None
-    assert found["total variation"].value is not None
-    missing = bad.X.copy()
-    missing[:50, 1] = np.nan
-    assert all(
-        m.value is not None
-        for m in realism_measures.measure_realism(
-            ScaledTable(missing, bad.clusters, bad.is_category), bad, rng(), ROW
-        )
-    )
-
-
 def two_class_labels(p, clusters):
     """Labels to which an oracle of two classes gives probability p; it supports .25 and more."""
     support = p - (p**2 + (1 - p) ** 2)
@@ -210,3 +171,26 @@ def test_labels_that_are_wrong_are_caught():
     agreement, support = measure_labels(flipped, bad, ROW, **others)
     assert agreement.value == pytest.approx(0.5, abs=0.06)
     assert (agreement.passed, support.passed) == (False, False)
+
+
+def test_equal_weights_are_no_region():
+    bad = np.arange(100) < 30
+    assert (
+        measures.measure_region(np.ones(100), bad, np.arange(100), ROW).passed is False
+    )
+
+
+def test_solvability_by_hand():
+    # candidate 0 halves F's loss everywhere, candidate 1 doubles it
+    F = rng().random(400) + 0.5
+    noise = rng(1).normal(0, 0.01, 400)
+    losses = Losses(
+        np.column_stack([F / 2 + noise - noise.mean(), 2 * F]), F, np.arange(400)
+    )
+    found = measures.measure_solvability(
+        losses, np.ones(400), ["half", "double"], rng(), ROW
+    )
+    assert found.value == pytest.approx(0.5)
+    assert found.passed
+    assert "half" in found.text
+    assert "double" not in found.text

@@ -18,7 +18,6 @@ from amlb_ext.validity.reference import (
     choose_training_rows,
     join_training_rows,
     score_training_part,
-    stored_losses,
 )
 from amlb_ext.validity.task_rows import FoldRequest
 
@@ -230,10 +229,3 @@ def test_made_rows_must_order_where_f_fails_and_over_all_rows():
     )
     alike = order_of(planted(500, 4), planted(3400, 5), weights=weights, as_many=300)
     assert alike.passed
-
-
-def test_losses_that_a_suite_holds_are_taken():
-    chosen = pd.DataFrame({"oof_part": [0, 1], "oof_loss_linear": [0.25, 0.5]})
-    losses = stored_losses(chosen, ["forest", "linear"])
-    np.testing.assert_array_equal(losses, [[np.nan, 0.25], [np.nan, 0.5]])
-    assert stored_losses(chosen, ["forest"]) is None

@@ -82,30 +82,6 @@ def test_nothing_to_mend_needs_a_match_of_f_where_candidates_saw_fewer_rows():
     assert finding(has_match=False).finding == "nothing to mend"
 
 
-def test_the_text_says_where_the_best_saw_fewer_rows_than_f():
-    G, F, w = Planted("one of twelve", "multiclass").draw(800, 0)
-    losses = Losses(G, F, np.arange(800))
-    rng = np.random.default_rng(0)
-    found = measures.measure_solvability(losses, w, NAMES, rng, ROW, capped=["model 3"])
-    assert found.finding == "mendable"
-    assert "model 3, which saw fewer training rows than F;" in found.text
-
-
-def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
-    rng = np.random.default_rng(0)
-    F = 0.5 + rng.random(400)
-    found = measures.measure_solvability(
-        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)),
-        F,
-        ["a", "b"],
-        rng,
-        ROW,
-    )
-    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
-    assert found.finding == "nothing to mend"
-    assert "F" in found.text
-
-
 def test_a_candidate_that_is_f_saves_nothing():
     rng = np.random.default_rng(0)
     F = 0.5 + rng.random(400)
@@ -130,3 +106,18 @@ def test_an_f_without_errors_has_nothing_to_save():
         ROW,
     )
     assert (found.value, found.finding) == (None, "not shown")
+
+
+def test_candidates_that_are_far_worse_do_not_make_the_upper_limit_negative():
+    rng = np.random.default_rng(0)
+    F = 0.5 + rng.random(400)
+    found = measures.measure_solvability(
+        Losses(np.column_stack([2 * F, 3 * F]), F, np.arange(400)),
+        F,
+        ["a", "b"],
+        rng,
+        ROW,
+    )
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert found.finding == "nothing to mend"
+    assert "F" in found.text

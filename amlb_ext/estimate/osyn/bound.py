@@ -92,26 +92,23 @@ class OsynSettings:
                 f"delta1 = {self.delta1}, delta2 = {self.delta2}",
                 "choose both above 0, with a sum below 1",
             )
-        if not self._is_valid_a_hat():
+        is_word = self.a_hat is None or self.a_hat == "paper"
+        # any other text; written so that NaN fails as well
+        is_wrong = isinstance(self.a_hat, str | None) or not 0 <= self.a_hat <= self.C_h
+        if is_wrong and not is_word:
             raise ConfigError(
                 f"a_hat = {self.a_hat!r}",
                 f"give a number in 0..{self.C_h}, 'paper' or None",
             )
 
-    def _is_valid_a_hat(self) -> bool:
-        if self.a_hat is None or self.a_hat == "paper":
-            return True
-        # any other text; written so that NaN fails as well
-        return not isinstance(self.a_hat, str) and 0 <= self.a_hat <= self.C_h
-
 
 class BoundParts(NamedTuple):
     """The bound of Theorem 1, its terms B and D, and whether F - eps is at least B."""
 
-    bound: float
-    B: float
-    D: float
-    met: bool
+    bound: np.ndarray
+    B: np.ndarray
+    D: np.ndarray
+    met: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,44 +177,21 @@ def target_loss(loss_u: np.ndarray, loss_s: np.ndarray) -> np.ndarray:
     return np.minimum(loss_s, 2 * u - loss_s)
 
 
-def adjusted_counts(
-    p: np.ndarray, g: int, b: float, rng: np.random.Generator
-) -> np.ndarray:
-    """Return g*, a multinomial draw clipped to g (1 ± b) / K (section 4).
+def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
+    """Return g*, counts clipped to g (1 ± b) / K (section 4); a large b clips nothing.
 
     NOTE[DIFF] the paper does not specify the rounding; here the limits are rounded inwards.
 
-    Parameters
-    ----------
-    p : ndarray of shape (K,)
-        Region masses; scaled to sum 1.
-    g : int
-        Rows to draw.
-    b : float
-        A large value clips nothing.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (K,), int64
-
     Raises
     ------
-    DataError
-        Masses that are negative or sum to 0.
     ConfigError
         There is no whole number within the limits.
 
     Examples
     --------
-    >>> adjusted_counts(np.array([0.9, 0.1]), 100, 0.2, np.random.default_rng(0))  # 40..60
+    >>> clip_counts(np.array([90, 10]), 100, 0.2)  # 40..60
     array([60, 40])
     """
-    return clip_counts(rng.multinomial(g, checked_masses(p)), g, b)
-
-
-def clip_counts(counts: np.ndarray, g: int, b: float) -> np.ndarray:
-    """Return counts clipped to g (1 ± b) / K; see :func:`adjusted_counts`."""
     share = g / len(counts)
     # The small term allows for rounding: 1.2 * 100 is a little below 120.
     low = max(0, math.ceil(share * (1 - b) - 1e-9))
@@ -235,8 +209,8 @@ def theorem_bound(
     w: np.ndarray,
     a_hat: float,
     g: int,
-    delta1: float,
-    delta2: float,
+    delta1: float | np.ndarray,
+    delta2: float | np.ndarray,
     C_h: float = 1.0,
 ) -> BoundParts:
     """Return the bound of Theorem 1, (1), or 0 if its assumption F - eps >= B fails.
@@ -249,7 +223,8 @@ def theorem_bound(
     a_hat : float
     g : int
         Rows selected.
-    delta1, delta2 : float
+    delta1, delta2 : float or ndarray
+        Of one shape, which the parts of the answer have, too.
     C_h : float
 
     Returns
@@ -264,15 +239,12 @@ def theorem_bound(
     >>> [round(float(v), 4) for v in theorem_bound(0.25, w, 1.0, 300, np.exp(-3), np.exp(-2))]
     [0.09, 0.1, 0.01, 1.0]
     """
-    sum_of_squares = float(np.sum(np.square(w)))
-    B = C_h * math.sqrt(0.5 * math.log(1 / delta2) * sum_of_squares)
-    D = a_hat * math.log(1 / delta1) / g
-    is_met = bool(F_minus_eps >= B)
-    bound = 0.0
-    if is_met:
-        root = math.sqrt(F_minus_eps - B + D) - math.sqrt(D)
-        bound = root**2
-    return BoundParts(bound=bound, B=B, D=D, met=is_met)
+    B = C_h * np.sqrt(0.5 * np.log(1 / np.asarray(delta2)) * np.square(w).sum())
+    D = a_hat * np.log(1 / np.asarray(delta1)) / g
+    is_met = F_minus_eps >= B
+    excess = np.where(is_met, F_minus_eps - B, 0.0)
+    root = np.sqrt(excess + D) - np.sqrt(D)
+    return BoundParts(bound=np.where(is_met, root**2, 0.0), B=B, D=D, met=is_met)
 
 
 def checked_masses(p: np.ndarray) -> np.ndarray:
@@ -531,7 +503,8 @@ def _prepare_inputs(
         )
     if g_star is None:
         rng = rng or np.random.default_rng(0)
-        g_star = adjusted_counts(masses.masses, g=settings.g, b=settings.b, rng=rng)
+        drawn = rng.multinomial(settings.g, checked_masses(masses.masses))
+        g_star = clip_counts(drawn, settings.g, settings.b)
     return settings, loss_s, np.asarray(g_star, dtype=np.int64)
 
 
@@ -591,17 +564,17 @@ def bound_of_selected(
     if a_hat > 0:
         condition_holds = settings.delta1 > math.exp(-0.5 * g * beta / a_hat**2)
     return OsynBound(
-        bound=parts.bound,
+        bound=float(parts.bound),
         F_minus_eps=F_minus_eps,
-        B=parts.B,
-        D=parts.D,
+        B=float(parts.B),
+        D=float(parts.D),
         weights=weights,
         g=g,
         g_star=int(g_star.sum()),
         a_hat=a_hat,
         beta=beta,
         condition_delta1=condition_holds,
-        assumption_met=parts.met,
+        assumption_met=bool(parts.met),
         empty=int((generated.counts == 0).sum()),
         method=method,
         level=1 - settings.delta1 - settings.delta2,

@@ -43,8 +43,6 @@ class Regions:
     SX : ndarray of shape (K, d)
         Encoded centres. Numbers should be scaled, and one-hot columns divided by the root of 2,
         so that two categories have distance 1.
-    labels : ndarray of shape (K,), optional
-        Class codes; if given, a row goes to the nearest centre of its own class.
     k : int, optional
         If given, a row is outside when it is farther from its centre than the k-th nearest other
         centre is (seed paper, section 4, "sphere").
@@ -52,7 +50,7 @@ class Regions:
     Raises
     ------
     DataError
-        No centre, numbers that are not finite, or labels of another length.
+        No centre, or numbers that are not finite.
     ConfigError
         k is not in 1..K-1.
 
@@ -63,9 +61,7 @@ class Regions:
     array([ 0,  1, -1,  2, -1])
     """
 
-    def __init__(
-        self, SX: np.ndarray, labels: np.ndarray | None = None, k: int | None = None
-    ) -> None:
+    def __init__(self, SX: np.ndarray, k: int | None = None) -> None:
         S = np.asarray(SX, dtype=float)
         is_finite = bool(np.isfinite(S).all())
         if S.ndim != 2 or len(S) == 0 or not is_finite:
@@ -77,25 +73,8 @@ class Regions:
         # Single precision loses less of small numbers.
         self._shift = S.mean(axis=0)
         self._S = S - self._shift
-        self.labelled = labels is not None
-        #: Class codes, each with the positions of its centres; one group for all without labels.
-        self._groups = self._group_centres(labels)
+        self._search = _NearestCentre(self._S)
         self._radius = None if k is None else self._sphere_radius(k)
-
-    def _group_centres(self, labels: np.ndarray | None) -> list[tuple[int, np.ndarray]]:
-        if labels is None:
-            no_code = -1
-            return [(no_code, np.arange(self.n_regions))]
-        codes = np.asarray(labels)
-        if codes.shape != (self.n_regions,):
-            raise DataError(
-                f"labels of shape {codes.shape} for {self.n_regions} centres",
-                "give one class code for each centre",
-            )
-        groups = []
-        for code in np.unique(codes).tolist():
-            groups.append((code, np.flatnonzero(codes == code)))
-        return groups
 
     def _sphere_radius(self, k: int) -> np.ndarray:
         """Return r_i, the distance of each centre to its k-th nearest other one."""
@@ -110,16 +89,13 @@ class Regions:
         # Distances of equal rows may differ in the last bits.
         return distances[:, -1] * (1 + TIE) + 1e-12
 
-    def assign(self, X: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+    def assign(self, X: np.ndarray) -> np.ndarray:
         """Return the region of each row, or -1.
 
         Parameters
         ----------
         X : ndarray of shape (n, d)
             Encoded as the centres are; single precision is enough.
-        labels : ndarray of shape (n,), optional
-            Class codes, used only if the centres have some. The region of a class without a
-            centre is -1.
 
         Returns
         -------
@@ -128,8 +104,7 @@ class Regions:
         Raises
         ------
         DataError
-            The columns differ from those of the centres, numbers are not finite, or labels are
-            missing.
+            The columns differ from those of the centres, or numbers are not finite.
         """
         X = np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_columns:
@@ -137,28 +112,17 @@ class Regions:
                 f"rows of shape {X.shape} for centres of {self.n_columns} columns",
                 "encode both with the same encoder",
             )
-        codes = None if labels is None else np.asarray(labels)
-        if self.labelled and (codes is None or codes.shape != (len(X),)):
-            raise DataError(
-                "the centres have labels, the rows none or too few",
-                "give a class code for each row, or build the regions without labels",
-            )
         regions = np.full(len(X), -1, dtype=np.int64)
-        for code, members in self._groups:
-            rows = np.arange(len(X))
-            if self.labelled:
-                rows = np.flatnonzero(codes == code)
-            search = _NearestCentre(self._S[members])
-            # The product of a chunk has a column for each member.
-            step = max(64, CHUNK // max(len(members), self.n_columns))
-            for start in range(0, len(rows), step):
-                chunk = rows[start : start + step]
-                centred = X[chunk] - self._shift
-                region = members[search.find(centred)]
-                if self._radius is not None:
-                    distance = np.linalg.norm(centred - self._S[region], axis=1)
-                    region[distance > self._radius[region]] = -1
-                regions[chunk] = region
+        # the product of a chunk has a column for each centre
+        step = max(64, CHUNK // max(self.n_regions, self.n_columns))
+        for start in range(0, len(X), step):
+            chunk = slice(start, start + step)
+            centred = X[chunk] - self._shift
+            region = self._search.find(centred)
+            if self._radius is not None:
+                distance = np.linalg.norm(centred - self._S[region], axis=1)
+                region[distance > self._radius[region]] = -1
+            regions[chunk] = region
         return regions
 
 
@@ -244,8 +208,8 @@ class _NearestCentre:
 # Generated rows counted by region: all that the closed form of OSYN needs of them.
 
 
-#: Encoded rows (n, d), class codes (n,) or none, losses (n,) or none.
-Batch: TypeAlias = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]
+#: Encoded rows (n, d), losses (n,) or none.
+Batch: TypeAlias = tuple[np.ndarray, np.ndarray | None]
 #: Region of each row, -1 for none (n,), losses (n,) or none.
 Placed: TypeAlias = tuple[np.ndarray, np.ndarray | None]
 
@@ -299,7 +263,7 @@ def tally_regions(
 
     Parameters
     ----------
-    stream : iterable of (X, labels or None, losses or None)
+    stream : iterable of (X, losses or None)
         A stream without losses needs no predictions.
     regions : Regions
     C_h : float
@@ -316,7 +280,7 @@ def tally_regions(
     Examples
     --------
     >>> cells = Regions(np.array([[0.0], [1.0]]))
-    >>> tally_regions([(np.array([[0.1], [0.2], [2.0]]), None, np.array([1, 0, 1]))], cells).counts
+    >>> tally_regions([(np.array([[0.1], [0.2], [2.0]]), np.array([1, 0, 1]))], cells).counts
     array([2, 1])
     """
     K = regions.n_regions
@@ -337,7 +301,7 @@ def tally_regions(
     if not counts.any():
         raise DataError(
             f"none of {outside} generated rows lies in a region",
-            "generate more, or drop k and the labels of the regions",
+            "generate more, or drop k",
         )
     return RegionTally(
         counts=counts,
@@ -349,8 +313,8 @@ def tally_regions(
 
 def place_rows(stream: Iterable[Batch], regions: Regions) -> Iterator[Placed]:
     """Yield the region of each row, or -1, and its loss."""
-    for X, labels, losses in stream:
-        yield regions.assign(X, labels), losses
+    for X, losses in stream:
+        yield regions.assign(X), losses
 
 
 def rows_inside(

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from amlb_ext.estimate.osyn.bound import (
     osyn_closed,
     osyn_estimate,
     osyn_iterative,
+    theorem_bound,
 )
 from amlb_ext.estimate.osyn.regions import (
     Batch,
@@ -54,8 +54,6 @@ class OsynChoices:
     a_hat : float, "paper" or None
     k : int or None
         Neighbours of the sphere; None for no sphere.
-    regions : str
-        ``features`` or ``labels`` (nearest labelled row of the same class).
     """
 
     g: int = 0
@@ -64,7 +62,6 @@ class OsynChoices:
     delta2: float = 0.0
     a_hat: float | Literal["paper"] | None = None
     k: int | None = None
-    regions: Literal["features", "labels"] = "features"
 
     @classmethod
     def read(cls, words: Mapping[str, Any], level: float) -> OsynChoices:
@@ -78,7 +75,7 @@ class OsynChoices:
         Examples
         --------
         >>> OsynChoices.read({"b": "2"}, 0.9)
-        OsynChoices(g=0, b=2.0, delta1=0.02, delta2=0.08, a_hat=None, k=None, regions='features')
+        OsynChoices(g=0, b=2.0, delta1=0.02, delta2=0.08, a_hat=None, k=None)
         """
         known = {item.name for item in dataclasses.fields(cls)}
         values: dict[str, Any] = {}
@@ -93,10 +90,6 @@ class OsynChoices:
             except ValueError:
                 raise ConfigError(f"OSYN: {key} = {value!r}", "give a number") from None
         settings = cls(**values)
-        if settings.regions not in ("features", "labels"):
-            raise ConfigError(
-                f"OSYN: regions = {settings.regions!r}", "choose features or labels"
-            )
         # Rounded, so that 1 - 0.9 makes no 0.020000000000000004 of a default.
         default_delta1 = round(DELTA1 * (1 - level), 12)
         default_delta2 = round((1 - DELTA1) * (1 - level), 12)
@@ -125,8 +118,6 @@ class OsynRun:
         Number of generated rows in no region.
     curve : DataFrame
         ``b`` and ``bound`` of the closed form, at the deltas of the settings.
-    sweep : DataFrame or None
-        The table of :func:`~amlb_ext.estimate.osyn.run.sweep_settings`.
     """
 
     choices: OsynChoices
@@ -137,15 +128,11 @@ class OsynRun:
     variance: float
     outside: int
     curve: pd.DataFrame
-    sweep: pd.DataFrame | None = None
 
     def rows(self) -> list[ErrorEstimate]:
         """Return an estimate for each form."""
-        estimates = []
-        for bound in (self.iterative, self.closed):
-            if bound is not None:
-                estimates.append(osyn_estimate(bound))
-        return estimates
+        bounds = [] if self.iterative is None else [self.iterative]
+        return [osyn_estimate(bound) for bound in (*bounds, self.closed)]
 
     def synthetic(self, level: float) -> ErrorEstimate | None:
         """Return the mean loss on generated rows, with an interval for its sampling error alone."""
@@ -165,36 +152,29 @@ class OsynRun:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
+        bounds: dict[str, Any] = {}
+        for form, bound in {"closed": self.closed, "iterative": self.iterative}.items():
+            bounds[form] = None
+            if bound is not None:
+                # one number for each labelled row would fill the page
+                bounds[form] = {**dataclasses.asdict(bound)}
+                del bounds[form]["weights"]
         return {
             "settings": dataclasses.asdict(self.choices),
             "generated_rows": self.n,
             "outside": self.outside,
-            "bounds": {
-                "closed": _bound_to_json(self.closed),
-                "iterative": _bound_to_json(self.iterative),
-            },
+            "bounds": bounds,
             "curve": self.curve.to_dict(orient="records"),
         }
-
-
-def _bound_to_json(bound: OsynBound | None) -> dict[str, Any] | None:
-    if bound is None:
-        return None
-    values = dataclasses.asdict(bound)
-    # one number for each labelled row would fill the page
-    del values["weights"]
-    return values
 
 
 def run_osyn(
     rows: Callable[[], Iterable[Batch]],
     centres: np.ndarray,
-    y: np.ndarray,
     losses: np.ndarray,
     loss: BoundedLoss,
     choices: OsynChoices,
     seed: int,
-    sweep: bool = False,
 ) -> OsynRun:
     """Run both forms of OSYN.
 
@@ -204,26 +184,20 @@ def run_osyn(
         Returns the same generated rows each time.
     centres : ndarray of shape (K, d)
         The labelled rows.
-    y, losses : ndarray of shape (K,)
+    losses : ndarray of shape (K,)
     loss : BoundedLoss
     choices : OsynChoices
     seed : int
-    sweep : bool
 
     Raises
     ------
     ConfigError
-        Label-aware regions for regression, or settings out of range.
+        Settings out of range.
     DataError
         See :func:`~amlb_ext.estimate.osyn.regions.tally_regions`.
     """
-    if choices.regions == "labels" and loss.needs == "numbers":
-        raise ConfigError(
-            "OSYN: regions = 'labels' for regression", "use regions=features"
-        )
     K = len(centres)
-    codes = y.astype(int) if choices.regions == "labels" else None
-    regions = Regions(centres, codes, choices.k)
+    regions = Regions(centres, choices.k)
     g = choices.g or max(50_000, 10 * K)
     settings = OsynSettings(
         g=g,
@@ -252,17 +226,17 @@ def run_osyn(
         iterative = osyn_iterative(
             placed, losses, masses=generated, settings=settings, rng=new_stream()
         )
-    sweep_over_b = partial(
-        sweep_settings,
+    curve = sweep_settings(
         generated.masses,
         losses,
+        new_stream(),
         # a smaller b leaves no whole number within the limits of the counts
         b=[b for b in B_GRID if b * g >= K],
-        g=(g,),
+        delta2=[choices.delta2],
+        g=g,
         delta=choices.delta1 + choices.delta2,
         C_h=loss.bound,
     )
-    curve = sweep_over_b(rng=new_stream(), delta2=[choices.delta2])
     return OsynRun(
         choices=choices,
         closed=closed,
@@ -272,7 +246,6 @@ def run_osyn(
         variance=total.variance,
         outside=generated.outside,
         curve=curve[["b", "bound"]],
-        sweep=sweep_over_b(rng=new_stream()) if sweep else None,
     )
 
 
@@ -287,14 +260,14 @@ class _LossTotal:
 
     def watch(self, rows: Iterable[Batch]) -> Iterator[Batch]:
         """Pass the batches on, and add up their losses."""
-        for X, labels, losses in rows:
+        for X, losses in rows:
             self.n += len(X)
             if losses is None:
                 self.has_losses = False
             else:
                 self.sum += float(losses.sum())
                 self.squares += float(np.square(losses).sum())
-            yield X, labels, losses
+            yield X, losses
 
     @property
     def mean(self) -> float:
@@ -313,8 +286,6 @@ class _LossTotal:
 def _parse_setting(key: str, value: Any) -> Any:
     """Return a setting from its text."""
     text = str(value)
-    if key == "regions":
-        return text
     if key in ("g", "k"):
         return None if text.lower() == "none" else int(value)
     if key == "a_hat":
@@ -335,14 +306,14 @@ def sweep_settings(
     rng: np.random.Generator,
     b: Sequence[float] = B_GRID,
     delta2: Sequence[float] | None = None,
-    g: Sequence[int] = (50_000,),
+    g: int = 50_000,
     delta: float = 0.1,
     C_h: float = 1.0,
     a_hat: float | None = None,
 ) -> pd.DataFrame:
-    """Return the bound of the closed form for each (g, b, delta2), to look at only.
+    """Return the bound of the closed form for each (b, delta2), to look at only.
 
-    One multinomial draw for each g is clipped with every b, so that curves over b are smooth.
+    One multinomial draw is clipped with every b, so that curves over b are smooth.
 
     Parameters
     ----------
@@ -354,7 +325,7 @@ def sweep_settings(
     b : sequence of float
     delta2 : sequence of float, optional
         Values below ``delta``; by default 199 at equal distances.
-    g : sequence of int
+    g : int
     delta : float
         delta1 + delta2.
     C_h, a_hat : float
@@ -363,14 +334,14 @@ def sweep_settings(
     Returns
     -------
     DataFrame
-        ``g``, ``b``, ``delta1``, ``delta2``, ``bound``, ``F_minus_eps``, ``B``, ``D``,
-        ``g_star``, ``assumption_met``; one row for each setting, in that order.
+        ``b``, ``delta1``, ``delta2``, ``bound``, ``B``, ``g_star``, ``assumption_met``; one row
+        for each setting, in that order.
 
     Raises
     ------
     ConfigError
         A delta2 outside 0..delta, and those of
-        :func:`~amlb_ext.estimate.osyn.bound.adjusted_counts`.
+        :func:`~amlb_ext.estimate.osyn.bound.clip_counts`.
     DataError
         Losses and masses of different lengths, or losses outside 0..C_h.
 
@@ -396,49 +367,28 @@ def sweep_settings(
             f"{len(p)} masses for {len(loss_s)} losses", "give one of each a region"
         )
     a_hat = C_h if a_hat is None else a_hat
+    drawn = rng.multinomial(g, p)
     tables = []
-    for size in g:
-        drawn = rng.multinomial(size, p)
-        for width in b:
-            g_star = clip_counts(drawn, size, width)
-            bounds = _bounds_over_deltas(
-                g_star, loss_s, deltas2=deltas2, delta=delta, C_h=C_h, a_hat=a_hat
-            )
-            tables.append(pd.DataFrame({"g": size, "b": float(width), **bounds}))
-    if not tables:
-        raise ConfigError("b or g is empty", "give one value of each or more")
+    for width in b:
+        g_star = clip_counts(drawn, g, width)
+        total = int(g_star.sum())
+        parts = theorem_bound(
+            float(g_star @ loss_s) / total,
+            g_star / total,
+            a_hat,
+            g=total,
+            delta1=delta - deltas2,
+            delta2=deltas2,
+            C_h=C_h,
+        )
+        columns = {
+            "b": float(width),
+            "delta1": delta - deltas2,
+            "delta2": deltas2,
+            "bound": parts.bound,
+            "B": parts.B,
+            "g_star": total,
+            "assumption_met": parts.met,
+        }
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
-
-
-def _bounds_over_deltas(
-    g_star: np.ndarray,
-    loss_s: np.ndarray,
-    *,
-    deltas2: np.ndarray,
-    delta: float,
-    C_h: float,
-    a_hat: float,
-) -> dict[str, Any]:
-    """Return the columns of the table for one draw of the counts and every delta2.
-
-    This is :func:`~amlb_ext.estimate.osyn.bound.theorem_bound` for all of them at once.
-    """
-    total = int(g_star.sum())
-    w = g_star / total
-    F_minus_eps = float(g_star @ loss_s) / total
-    deltas1 = delta - deltas2
-    B = C_h * np.sqrt(0.5 * np.log(1 / deltas2) * (w @ w))
-    D = a_hat * np.log(1 / deltas1) / total
-    is_met = F_minus_eps >= B
-    excess = np.where(is_met, F_minus_eps - B, 0)
-    root = np.sqrt(excess + D) - np.sqrt(D)
-    return {
-        "delta1": deltas1,
-        "delta2": deltas2,
-        "bound": np.where(is_met, root**2, 0.0),
-        "F_minus_eps": F_minus_eps,
-        "B": B,
-        "D": D,
-        "g_star": total,
-        "assumption_met": is_met,
-    }

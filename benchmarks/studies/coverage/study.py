@@ -284,12 +284,11 @@ def _estimate_error(
 
     # the surrogate of S is that of the population S is from
     tau = (pool.tau_drifted if is_drifted else pool.tau)[draw.labelled]
-    real = Surrogate(tau, pool.tau[draw.unlabelled], "given")
-    generated = Surrogate(tau, pool.tau_drifted[draw.generated], "given")
+    real = Surrogate(tau, pool.tau[draw.unlabelled])
+    generated = Surrogate(tau, pool.tau_drifted[draw.generated])
     estimates.append(prediction_powered_error(losses, real, level, bound))
-    estimates.append(
-        prediction_powered_error(losses, generated, level, bound, generated=True)
-    )
+    of_generated = prediction_powered_error(losses, generated, level, bound)
+    estimates.append(replace(of_generated, name="ppi_generated"))
     return estimates
 
 

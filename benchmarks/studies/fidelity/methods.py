@@ -102,14 +102,14 @@ def ppi_weighted(s: Sample) -> Answer | None:
     for delta, predicted, predicted_unlabelled in zip(
         s.delta.T, tau.T, tau_unlabelled.T, strict=True
     ):
-        powered = prediction_powered_mean(
+        estimate = prediction_powered_mean(
             delta,
             predicted,
             predicted_unlabelled,
             weights=s.points.w,
             weights_unlabelled=unlabelled.w,
         )
-        estimates.append(powered.estimate)
+        estimates.append(estimate)
     return Answer.from_estimates(estimates, len(s.y) + len(unlabelled))
 
 

@@ -126,7 +126,7 @@ def sweep_bounds(
         np.random.default_rng(key),
         # counts lie in g (1 ± b) / K: narrower than one there may be no whole number
         [b for b in B_GRID if b * choice.g >= n_regions],
-        g=(choice.g,),
+        g=choice.g,
         delta=choice.delta,
         **others,
     )

@@ -87,7 +87,7 @@ class _Cost:
         # ADULT has classes, so no losses are needed to draw S
         self.labelled = case.draw_labelled(np.empty(0))
         M = case.region_inputs(case.Z[self.labelled])
-        self.regions = Regions(M, None, choice.k or None)
+        self.regions = Regions(M, choice.k or None)
         self.generator = case.fit_generator()
         # the masses do not depend on the model, so they are timed once and counted for each
         self.masses_clock = Clock()

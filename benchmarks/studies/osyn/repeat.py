@@ -152,7 +152,7 @@ def repeat_table_1(
     ``tuned`` has the b that is nearest to the oracle's loss from below at shift 0, for all shifts.
     """
     simulation = Simulation(choice, repetition, ONE)
-    regions = Regions(simulation.X_s, None, choice.k or None)
+    regions = Regions(simulation.X_s, choice.k or None)
     rows: Rows = {}
     for name in models:
         model = simulation.fit_model(name)
@@ -211,7 +211,7 @@ def gather_evidence(
     choice = source.choice
     # neither targets nor losses matter for the masses
     rows = generator.sample_batches(choice.rows, "masses")
-    placed = ((source.region_inputs(Z), None, None) for Z, _ in rows)
+    placed = ((source.region_inputs(Z), None) for Z, _ in rows)
     masses = tally_regions(placed, regions)
     region_batches = []
     loss_batches: dict[str, list[np.ndarray]] = {name: [] for name in models}
@@ -249,7 +249,7 @@ def repeat_table_2(
     evidence = gather_evidence(
         simulation,
         simulation.generator(0.0),
-        Regions(simulation.X_s, None, n_neighbours),
+        Regions(simulation.X_s, n_neighbours),
         models=models,
         judged={name: simulation.judge_model(model) for name, model in models.items()},
         classes=simulation.y_s,
@@ -300,7 +300,7 @@ def repeat_tabular(
     evidence = gather_evidence(
         case,
         case.fit_generator(),
-        Regions(case.region_inputs(case.Z[labelled]), None, choice.k or None),
+        Regions(case.region_inputs(case.Z[labelled]), choice.k or None),
         models=fitted,
         judged={key: (own[S], float(own.mean())) for key, own in losses.items()},
         # by class only where S was drawn by class
