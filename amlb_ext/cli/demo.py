@@ -75,7 +75,10 @@ def demo(
             ["generate", *sources, "-o", suite, *settings],
         )
         steps.run("check every file of the suite", ["verify", suite])
-        _add_framework(out / "suite")
+        # a second candidate, where users add their own frameworks
+        entry = asset_path("resources", "demo", "frameworks.yaml").read_text("utf-8")
+        with (out / "suite" / "frameworks.yaml").open("a", encoding="utf-8") as handle:
+            handle.write(entry)
         zoo = ["--candidate", "hist_gradient_boosting", "--candidate", "random_forest"]
         steps.run(
             "measure what each task may be used for",
@@ -119,13 +122,6 @@ def _prepare_folder(out: Path) -> None:
     shutil.copyfile(
         asset_path("resources", "demo", "settings.yaml"), out / "settings.yaml"
     )
-
-
-def _add_framework(suite: Path) -> None:
-    """Add a second candidate where users add their own frameworks."""
-    entry = asset_path("resources", "demo", "frameworks.yaml").read_text("utf-8")
-    with (suite / "frameworks.yaml").open("a", encoding="utf-8") as handle:
-        handle.write(entry)
 
 
 class _Steps:

@@ -91,14 +91,17 @@ def run(
     is_ok = all(outcome.ok for outcome in outcomes)
 
     def entry() -> dict[str, Any]:
-        entries = [_outcome_entry(outcome) for outcome in outcomes]
+        entries = []
+        for outcome in outcomes:
+            rows = outcome.rows.to_dict(orient="records")
+            own = {**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok}
+            entries.append(own)
         return entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok}
 
     return Answer(
         lambda: "\n".join(outcome.summary() for outcome in outcomes),
         entry,
         status=0 if is_ok else 1,
-        # jobs without a score are errors
     )
 
 
@@ -138,9 +141,3 @@ def split_benchmarks(benchmark: str) -> list[str]:
         return [benchmark]
     names = [name for name in benchmark.split("+") if name]
     return list(dict.fromkeys(names)) or [benchmark]
-
-
-def _outcome_entry(outcome: Any) -> dict[str, Any]:
-    """Return a run's outcome for JSON, which lacks tables."""
-    rows = outcome.rows.to_dict(orient="records")
-    return {**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok}
