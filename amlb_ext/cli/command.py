@@ -674,8 +674,8 @@ def _setting_flag(path: SettingPath, entry: Any) -> Flag:
 #: A new command stands in one of these, or in a module of its own that is named here.
 _MODULES = (
     *("demo", "compare", "estimate", "gate"),
-    *("generate", "verify", "certify", "score", "run", "report", "export", "install"),
-    *("relations", "difficulty", "publish", "tasks", "list_names"),
+    *("generate", "verify", "certify", "run", "report", "export", "install"),
+    *("relations", "publish", "tasks", "list_names"),
 )
 
 

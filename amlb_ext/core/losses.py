@@ -638,12 +638,12 @@ def _read_costs(given: Any, labels: Sequence[Any]) -> np.ndarray:
                 f"the costs of {true!r} are a {type(row).__name__}",
                 'give {"yes": {"no": 10}, "no": {"yes": 1}}: by true, then by decided label',
             )
+        unknown = [label for label in map(str, (true, *row)) if label not in codes]
+        if unknown:
+            raise ConfigError(
+                f"the cost matrix names {unknown[0]!r}, which is no class of the target",
+                f"the classes are {', '.join(codes)}",
+            )
         for decided, cost in row.items():
-            unknown = [each for each in (true, decided) if str(each) not in codes]
-            if unknown:
-                raise ConfigError(
-                    f"the cost matrix names {unknown[0]!r}, which is no class of the target",
-                    f"the classes are {', '.join(codes)}",
-                )
             costs[codes[str(true)], codes[str(decided)]] = cost
     return costs

@@ -105,7 +105,7 @@ class Execution:
     >>> Execution(timeout=-1)
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.ConfigError: a limit of -1 seconds (give a number above 0, or 0 for none)
+    amlb_ext.core.errors.ConfigError: timeout = -1 (give a number, 0 or more)
     """
 
     workers: int = 1
@@ -115,21 +115,10 @@ class Execution:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise ConfigError(
-                f"{self.workers} processes", "give 1 or more, or 0 for all cores"
-            )
-        if not 0 <= self.timeout < math.inf:
-            raise ConfigError(
-                f"a limit of {self.timeout:g} seconds",
-                "give a number above 0, or 0 for none",
-            )
-        if self.memory < 0:
-            raise ConfigError(
-                f"a limit of {self.memory} bytes", "give a size such as 4GB"
-            )
-        if self.retries < 0:
-            raise ConfigError(f"{self.retries} retries", "give 0 or more")
+        for name in ("workers", "timeout", "memory", "retries"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ConfigError(f"{name} = {value:g}", "give a number, 0 or more")
 
     @property
     def is_limited(self) -> bool:

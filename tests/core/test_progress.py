@@ -28,12 +28,6 @@ def test_stages_of_units_arrive(workers):
     assert sorted(heard) == [("unit 1", "counting to 1"), ("unit 2", "counting to 2")]
 
 
-def test_a_quiet_bar_shows_no_stage():
-    display = StageDisplay(tqdm(total=1, disable=True))
-    display.show("toy fold 0", "fitting F")
-    display.forget("toy fold 0")
-
-
 def test_the_bar_shows_the_stage_of_each_unit_until_it_ends():
     class Terminal(io.StringIO):
         def isatty(self):

@@ -80,24 +80,6 @@ def test_every_byte_of_a_sealed_file_counts(suite, name):
     assert open_sealed(path) is not None
 
 
-@pytest.mark.exhaustive
-def test_every_file_but_the_manifest_is_mended(suite, whole, desk, output_of):
-    rng = np.random.default_rng(7)
-    for relative in contents(suite):
-        if not relative.endswith(("manifest.json", "notes.txt")):
-            flip(suite / relative, rng)
-    (suite / "mine.txt").write_text("foreign")
-    (suite / "data/t_full/t_full_test_0.parquet").write_text(
-        "AMLB's, of the damaged file"
-    )
-    said = output_of("verify", suite, "--repair -j 1", sources(desk))
-    assert "data/t_full/t_full_test_0.csv was made again." in said
-    assert "warning: mine.txt is not part of the suite." in said
-    assert (suite / "mine.txt").read_text() == "foreign"
-    (suite / "mine.txt").unlink()
-    assert contents(suite) == contents(whole)
-
-
 def test_what_is_missing_is_made_again_and_the_rest_is_kept(
     suite, whole, desk, monkeypatch
 ):
@@ -185,23 +167,6 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, refused, monke
         "verify", suite, "--repair -q -j 1", sources(desk)
     )
     assert contents(suite) == before
-
-
-def test_a_named_target_is_remembered(tmp_path, desk):
-    table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
-    table.to_csv(tmp_path / "first.csv", index=False)
-    out = tmp_path / "hard"
-    words = [
-        tmp_path / "first.csv",
-        *words_of("--target y -o", out, "--certificate none"),
-    ]
-    assert cheap("generate", *words) == 0
-    before = contents(out)
-    more = ["--source", str(tmp_path / "first.csv")]
-    for victim in ("data/first_full/first_full_test_0.csv", "hardsynth/manifest.json"):
-        (out / victim).write_bytes((out / victim).read_bytes()[:-30])
-        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
-        assert contents(out) == before
 
 
 def test_a_twin_is_mended(tmp_path, desk):

@@ -155,16 +155,6 @@ def test_parquet_on_a_full_disk_keeps_nothing_open(disk, free):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_any_other_error_leaves_nothing_either(tmp_path):
-    def write(part):
-        part.write_text("half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_file(tmp_path / "a.txt", write)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_two_writers_of_one_file_never_mix(tmp_path):
     path = tmp_path / "a.txt"
 

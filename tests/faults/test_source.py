@@ -10,43 +10,12 @@ import pytest
 from folders import contents
 from small_faults import CHEAP, cheap, error_of, write_table
 
-from amlb_ext.sources import files
 from amlb_ext.suite import SuiteFiles, verify_suite
 
 
 @pytest.fixture
 def tables(tmp_path):
     return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
-
-
-@pytest.mark.exhaustive
-def test_a_table_deleted_between_listing_and_loading(
-    tables, tmp_path, capsys, monkeypatch
-):
-    read = files.read_table
-
-    def vanish(path, *options):
-        tables[1].unlink(missing_ok=True)
-        return read(path, *options)
-
-    monkeypatch.setattr(files, "read_table", vanish)
-    out = tmp_path / "hard"
-    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 1
-    suite = SuiteFiles.load(out)
-    assert list(suite.tasks) == ["a"]
-    (failure,) = suite.manifest.failures
-    assert failure["task"] == "b"
-    assert "b.csv" in failure["reason"]
-    assert verify_suite(out) == []
-    # it is back: the same command adds it and keeps the others
-    monkeypatch.undo()
-    write_table(tables[1], 10)
-    before = {path: path.stat().st_mtime_ns for path in out.glob("data/*/*.csv")}
-    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 0
-    assert before == {path: path.stat().st_mtime_ns for path in before}
-    other = tmp_path / "undisturbed"
-    assert cheap("generate", *tables, "-o", other, "--certificate", "none") == 0
-    assert contents(out) == contents(other)
 
 
 def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):

@@ -66,19 +66,6 @@ def test_segments_harm_and_flips_are_checks_of_their_own(answer):
     assert outcomes[("same", "the table", "at")] == "met"
 
 
-def test_harm_of_a_suites_contrasts_is_refused():
-    row = {"task": "t", "framework": "G", "where": "all rows", "relative": -0.1}
-    row |= {
-        "low": -0.03,
-        "high": -0.01,
-        "loss_f": 0.2,
-        "verdict": "better",
-        "reason": "",
-    }
-    with pytest.raises(ConfigError, match="nothing of harm"):
-        hs.check_gate(pd.DataFrame([row]), no_harm=True)
-
-
 def run(folder, *more):
     words = ["gate", "new.csv", "--target", "y", "--baseline", "F.joblib"]
     words += ["--candidate", "G=G.joblib", "--train", "old.csv", "--trust-pickle"]
