@@ -57,7 +57,7 @@ def test_thresholds_per_class_as_one_types_them():
         found = config_of(*words, *typed).hardness.class_alpha
         assert found == {"<=50K": 0.3, ">50K": 0.6}
     assert config_of(*words, '{"a,b": .3}').hardness.class_alpha == {"a,b": 0.3}
-    with pytest.raises(ConfigError, match="is not a mapping"):
+    with pytest.raises(ConfigError, match="--class-alpha is 'b'"):
         config_of(*words, "a=.3,b")
 
 

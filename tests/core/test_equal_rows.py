@@ -66,11 +66,11 @@ def test_tables_without_rows():
 
 
 def test_many_rows_of_few_values_cost_no_pairs():
-    """Two billion pairs would take minutes."""
+    """A billion pairs would take minutes."""
     asked, many = (
-        table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 200_000)
+        table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 100_000)
     )
     own, other = number_rows(asked, many)
     inside = many.merge(asked.drop_duplicates(), how="inner")
-    assert (other >= 0).sum() == len(inside) > 100_000
+    assert (other >= 0).sum() == len(inside) > 50_000
     assert len(np.unique(own)) == len(asked.drop_duplicates())
