@@ -16,11 +16,13 @@ import itertools
 import math
 import re
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import ConfigError, HardsynthError
@@ -29,7 +31,6 @@ from amlb_ext.core.processes import (
     Returned,
     WorkerDied,
     call_here,
-    log_file,
     read_end,
     worker_process,
 )
@@ -207,7 +208,9 @@ def run_unit(
     """
     attempts: list[str] = []
     while True:
-        with log_file() as log:
+        # the process creates the log when the unit begins
+        with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
+            log = Path(folder, "log")
             reason = ""
             returned = Returned()
             try:

@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -357,10 +356,3 @@ def _allow_children() -> Iterator[None]:
     finally:
         if daemon is not None:
             config["daemon"] = daemon
-
-
-@contextlib.contextmanager
-def log_file() -> Iterator[Path]:
-    """Make a place for the log of one unit; the process creates the file when the unit begins."""
-    with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
-        yield Path(folder, "log")

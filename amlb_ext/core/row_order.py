@@ -51,12 +51,14 @@ class RowOrder:
 
     def take(self, rows: np.ndarray) -> RowOrder:
         """Return the order of some of the rows, by position."""
-        return replace(
-            self,
-            time=None if self.time is None else self.time[rows],
-            group=None if self.group is None else self.group[rows],
-            cluster=None if self.cluster is None else self.cluster[rows],
-        )
+        arrays = self._arrays.items()
+        return replace(self, **{name: values[rows] for name, values in arrays})
+
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Times, groups and clusters, those that there are."""
+        arrays = {"time": self.time, "group": self.group, "cluster": self.cluster}
+        return {name: values for name, values in arrays.items() if values is not None}
 
     @property
     def splits(self) -> bool:
@@ -130,12 +132,10 @@ class RowOrder:
     def digest(self) -> str:
         """The sha256 of times, groups and gap."""
         digest = hashlib.sha256(f"{self.gap!r}".encode())
-        arrays = {"time": self.time, "group": self.group, "cluster": self.cluster}
-        for name, values in arrays.items():
-            if values is not None:
-                # the same bytes on every machine
-                kind = "<f8" if name == "time" else "<i8"
-                digest.update(name.encode() + np.asarray(values, dtype=kind).tobytes())
+        for name, values in self._arrays.items():
+            # the same bytes on every machine
+            kind = "<f8" if name == "time" else "<i8"
+            digest.update(name.encode() + np.asarray(values, dtype=kind).tobytes())
         return digest.hexdigest()
 
 
