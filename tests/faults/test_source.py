@@ -20,10 +20,9 @@ def tables(tmp_path):
 
 def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     out, table = tmp_path / "hard", tables[0]
-    words = ["generate", str(table), "-o", str(out), *CHEAP, "--certificate", "none"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amlb_ext", *words, "--folds", "2"]
-    )
+    words = ["generate", table, "--certificate", "none", "--folds", "2", "-o"]
+    command = [sys.executable, "-m", "amlb_ext", *map(str, words), str(out), *CHEAP]
+    process = subprocess.Popen([*command, "--folds", "2"])
     while process.poll() is None and not list(
         out.glob("hardsynth/*/fold_*/record.json")
     ):
@@ -33,22 +32,13 @@ def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     content = table.read_bytes()
     table.unlink()
     before = contents(out)
-    assert (
-        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
-        == 2
-    )
+    assert cheap(*words, out) == 2
     assert "a.csv" in error_of(capsys)
     assert contents(out) == before  # what was finished waits for it
     table.write_bytes(content)
-    assert (
-        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
-        == 0
-    )
+    assert cheap(*words, out) == 0
     other = tmp_path / "undisturbed"
-    assert (
-        cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2")
-        == 0
-    )
+    assert cheap(*words, other) == 0
     assert contents(out) == contents(other)
 
 
