@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +11,8 @@ import cloudpickle
 
 from amlb_ext.core.checked_call import Pair, Text, checked_call
 from amlb_ext.core.config import build_config
-from amlb_ext.core.errors import ConfigError, HardsynthError
-from amlb_ext.core.files import write_file
+from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.files import inputs_folder, write_file
 from amlb_ext.core.frames import to_pandas, with_columns
 from amlb_ext.core.parquet import write_frame
 from amlb_ext.estimate import EstimateReport, estimate
@@ -80,9 +79,6 @@ def harden(
     out = Path(out)
     if not out.name:
         raise ConfigError(f"out is {str(out)!r}", "name a folder of its own")
-    inputs = out.with_name(f"{out.name}_inputs")
-    had_inputs = inputs.exists()
-    model_path: Path | None = None
     layers: list[dict[str, Any]] = [dict(settings or {})]
     if target is not None:
         layers.append({"source": {"target": target}})
@@ -95,35 +91,28 @@ def harden(
                 f"model is a {type(model).__name__} of predictions, which predict no new rows",
                 "give a fitted model, or the name of one",
             )
-        model_path = inputs / "model.joblib"
-        layers.append({"baseline": {"model": str(model_path), "trust_pickle": True}})
+        file = out.with_name(f"{out.name}_inputs") / "model.joblib"
+        layers.append({"baseline": {"model": str(file), "trust_pickle": True}})
     # all that can be refused without the files comes before them
     config = build_config(*layers)
-    if not isinstance(table, str | Path):
-        table = to_pandas(table, what="table")
-        path = inputs / "table.parquet"
-        write_file(path, lambda part: write_frame(table, part, what="table"))
-        source = str(path)
-    else:
-        source = str(table)
-    if model_path is not None:
-        content = cloudpickle.dumps(model)
-        write_file(model_path, lambda part: part.write_bytes(content))
-    request = Request(
-        sources=(source,),
-        config=config,
-        out=out,
-        certificate=certificate,
-        force=force,
-        quiet=quiet,
-    )
-    try:
+    is_named = isinstance(table, str | Path)
+    frame = None if is_named else to_pandas(table, what="table")
+    with inputs_folder(out) as inputs:
+        if frame is not None:
+            table = inputs / "table.parquet"
+            write_file(table, lambda part: write_frame(frame, part, what="table"))
+        if model is not None and not isinstance(model, str):
+            content = cloudpickle.dumps(model)
+            write_file(inputs / "model.joblib", lambda part: part.write_bytes(content))
+        request = Request(
+            sources=(str(table),),
+            config=config,
+            out=out,
+            certificate=certificate,
+            force=force,
+            quiet=quiet,
+        )
         report = generate_suite(request)
-    except HardsynthError:
-        # a suite that was never made needs no copy of its inputs
-        if not had_inputs:
-            shutil.rmtree(inputs, ignore_errors=True)
-        raise
     if report.failures:
         failure = report.failures[0]
         raise ConfigError(f"{failure['task']}: {failure['reason']}")

@@ -53,22 +53,17 @@ def show(
     stored = read_certificates(opened)
     wanted = task or certified
     missing = [name for name in wanted if name not in stored]
+    measure = f"measure them: hardsynth certify {shlex.quote(str(suite))}"
     if len(missing) == len(wanted):
         raise SuiteError(
-            f"{suite} has no stored certificate of {', '.join(missing)}",
-            f"measure them: hardsynth certify {shlex.quote(str(suite))}",
+            f"{suite} has no stored certificate of {', '.join(missing)}", measure
         )
     shown = [stored[name] for name in wanted if name in stored]
-
-    def text() -> str:
-        lines = [certificate.text() for certificate in shown]
-        for name in missing:
-            lines.append(
-                f"{name}: no certificate is stored; 'hardsynth certify' measures it"
-            )
-        return "\n".join(lines)
-
-    return Answer(text, lambda: {each.task: each.to_json() for each in shown})
+    lines = [certificate.text() for certificate in shown]
+    lines += [f"{name}: no certificate is stored; {measure}" for name in missing]
+    return Answer(
+        lambda: "\n".join(lines), lambda: {each.task: each.to_json() for each in shown}
+    )
 
 
 @command(group="benchmark")

@@ -167,9 +167,10 @@ def read_declaration(place: str) -> tuple[Docstring, Declared]:
     if not found:
         raise ValueError(f"{module} defines no {name}")
     if isinstance(found[0], ast.ClassDef):
-        lines = [part for part in found[0].body if isinstance(part, ast.AnnAssign)]
         triples = [
-            (ast.unparse(line.target), line.annotation, line.value) for line in lines
+            (ast.unparse(line.target), line.annotation, line.value)
+            for line in found[0].body
+            if isinstance(line, ast.AnnAssign)
         ]
     else:
         arguments = found[0].args
@@ -350,8 +351,7 @@ class Flag:
 
     def _completed(self) -> Any:
         """Return the type of what a shell completes: a path, one of a few words, or any text."""
-        known = values.choices(self.annotation)
-        if known:
+        if known := values.choices(self.annotation):
             return Literal[tuple(known)]
         return Path if self.metavar.rpartition("=")[2].strip("[]") in PATHS else str
 
@@ -440,11 +440,12 @@ class Command:
         for name in self.implied:
             kind = inspect.Parameter.KEYWORD_ONLY
             own[name] = inspect.Parameter(name, kind, default=False, annotation=bool)
-        flags = []
-        for parameter in own.values():
-            if parameter.kind is parameter.VAR_KEYWORD or parameter.name in INJECTED:
-                continue
-            flags.append(self._flag(parameter, texts))
+        flags = [
+            self._flag(parameter, texts)
+            for parameter in own.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+            and parameter.name not in INJECTED
+        ]
         for title, (_, parameters) in called.items():
             for declared in parameters:
                 if declared.name not in own and declared.name not in self.without:
@@ -467,11 +468,11 @@ class Command:
         if text[1:2].islower():
             text = text[0].lower() + text[1:].removesuffix(".")
         names: tuple[str, ...]
-        if is_positional:
+        if name in self.flag_names:
+            names = tuple(filter(None, [self.flag_names[name]]))
+        elif is_positional:
             # a suite may be named by a flag as well, as in `hardsynth run`
-            names = ("-u",) if name == "suite" and name not in self.flag_names else ()
-        elif name in self.flag_names:
-            names = (self.flag_names[name],)
+            names = ("-u",) if name == "suite" else ()
         else:
             letter = (LETTERS[name],) if name in LETTERS else ()
             names = (*letter, "--" + name.replace("_", "-"))
@@ -673,24 +674,17 @@ def _setting_flag(path: SettingPath, entry: Any) -> Flag:
 #: A new command stands in one of these, or in a module of its own that is named here.
 _MODULES = (
     *("demo", "compare", "estimate", "gate"),
-    *("generate", "verify", "certify", "score", "run", "report", "export", "install"),
-    *(
-        "relations",
-        "difficulty",
-        "publish",
-        "tasks",
-        "list_names",
-    ),
+    *("generate", "verify", "certify", "run", "report", "export", "install"),
+    *("relations", "publish", "tasks", "list_names"),
 )
 
 
 @cache
 def all_commands() -> Mapping[str, Command]:
     """Return the commands by name, in the order of the help, whatever was imported first."""
-    places = {}
-    for place, module in enumerate(_MODULES):
-        places[import_module(f"amlb_ext.cli.{module}").__name__] = place
-    ordered = sorted(
-        COMMANDS.values(), key=lambda command: places[command.function.__module__]
-    )
-    return {command.name: command for command in ordered}
+    modules = [import_module(f"amlb_ext.cli.{module}").__name__ for module in _MODULES]
+
+    def place(command: Command) -> int:
+        return modules.index(command.function.__module__)
+
+    return {command.name: command for command in sorted(COMMANDS.values(), key=place)}

@@ -55,7 +55,18 @@ def demo(
     """
     if no_amlb and amlb:
         raise ConfigError("--amlb has no effect with --no-amlb", "leave one out")
-    _prepare_folder(out)
+    # only the demo writes a log of this name, and only beside what it made
+    is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    if not (is_free or (out / _LOG).is_file()):
+        raise ConfigError(f"{out} is there, and no demo", "choose a folder with -o")
+    for folder in (out / "suite", out / "results"):
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _LOG).touch()
+    shutil.copyfile(
+        asset_path("resources", "demo", "settings.yaml"), out / "settings.yaml"
+    )
     print(
         f"hardsynth demo: about a minute of work on two cores, in {out}\n"
         "It is small: 2 folds, a linear model F, few made rows, 2 candidates "
@@ -75,7 +86,10 @@ def demo(
             ["generate", *sources, "-o", suite, *settings],
         )
         steps.run("check every file of the suite", ["verify", suite])
-        _add_framework(out / "suite")
+        # a second candidate, where users add their own frameworks
+        entry = asset_path("resources", "demo", "frameworks.yaml").read_text("utf-8")
+        with (out / "suite" / "frameworks.yaml").open("a", encoding="utf-8") as handle:
+            handle.write(entry)
         zoo = ["--candidate", "hist_gradient_boosting", "--candidate", "random_forest"]
         steps.run(
             "measure what each task may be used for",
@@ -94,38 +108,6 @@ def demo(
     print(f"\ndone in {time.monotonic() - began:.0f} s; all output: {out / _LOG}\n")
     print(answer, end="")
     return 0
-
-
-def _prepare_folder(out: Path) -> None:
-    """Make the demo's folder, or empty that of an earlier demo.
-
-    Raises
-    ------
-    ConfigError
-        The folder holds something else.
-    """
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file", "choose a folder with -o")
-    # only the demo writes a log of this name, and only beside what it made
-    if out.is_dir() and any(out.iterdir()) and not (out / _LOG).is_file():
-        raise ConfigError(
-            f"{out} is not empty and holds no demo of ours", "choose a folder with -o"
-        )
-    for folder in (out / "suite", out / "results"):
-        if folder.is_dir():
-            shutil.rmtree(folder)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / _LOG).touch()
-    shutil.copyfile(
-        asset_path("resources", "demo", "settings.yaml"), out / "settings.yaml"
-    )
-
-
-def _add_framework(suite: Path) -> None:
-    """Add a second candidate where users add their own frameworks."""
-    entry = asset_path("resources", "demo", "frameworks.yaml").read_text("utf-8")
-    with (suite / "frameworks.yaml").open("a", encoding="utf-8") as handle:
-        handle.write(entry)
 
 
 class _Steps:

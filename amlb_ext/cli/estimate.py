@@ -11,16 +11,11 @@ from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 
-_INDEPENDENT = (
-    "its intervals take the rows of DATA for independent draws, which {rows} are not; "
-    "use 'hardsynth compare' with {flags}"
-)
-_ORDERED = _INDEPENDENT.format(rows="rows in time order", flags="--time")
-_GROUPED = _INDEPENDENT.format(
-    rows="rows of one group", flags="--cluster-by or --group"
-)
-_SERIES = _INDEPENDENT.format(
-    rows="values of a series", flags="--series, --time and --horizon"
+#: Flags of rows that depend on each other.
+_DEPENDENT = ("--time", "--gap", "--group", "--cluster-by", "--series", "--horizon")
+_WHY_NOT = (
+    "its intervals take the rows of DATA for independent draws, which rows in time order, of one "
+    "group or of a series are not; use 'hardsynth compare', which has that flag"
 )
 
 
@@ -35,14 +30,7 @@ _SERIES = _INDEPENDENT.format(
         "the error": ("loss", "target_range", "level"),
         "files and output": ("out", "trust_pickle", "seed", "quiet", "json"),
     },
-    refused={
-        "--time": _ORDERED,
-        "--gap": _ORDERED,
-        "--group": _GROUPED,
-        "--cluster-by": _GROUPED,
-        "--series": _SERIES,
-        "--horizon": _SERIES,
-    },
+    refused=dict.fromkeys(_DEPENDENT, _WHY_NOT),
 )
 def estimate(
     model: str,
@@ -102,10 +90,9 @@ def estimate(
         quiet=quiet,
         **options,
     )
-    if out:
-        write_report(report, out)
     written = ""
     if out:
+        write_report(report, out)
         written = f"\n\nwritten: {out / 'estimate.svg'}, estimates.csv, estimate.json"
     return Answer(
         lambda: report.text() + written,

@@ -175,12 +175,8 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             "on a table",
             "name models or predictions with --baseline and --candidate",
         )
-        for flag, value in {
-            "target": target,
-            "baseline": baseline,
-            "candidate": candidate,
-        }.items():
-            if not value:
+        for flag in ("target", "baseline", "candidate"):
+            if flag not in typed:
                 raise ConfigError(
                     f"a table needs --{flag}",
                     "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",

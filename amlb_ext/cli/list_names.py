@@ -52,18 +52,12 @@ def _collect_names() -> dict[str, dict[str, str]]:
         baselines[name] = baseline.description + suffix
     for name, reader in READERS.items():
         baselines[name] = reader.description
-    rules = {}
-    for name, (kind, text) in RULES.items():
-        rules[name] = f"{text} ({kind})"
-    presets = {}
-    for name, changes in PRESETS.items():
-        presets[name] = _preset_text(changes)
     return {
         "sources": describe_sources(),
         "baselines": baselines,
-        "rules": rules,
+        "rules": {name: f"{text} ({kind})" for name, (kind, text) in RULES.items()},
         "synthesizers": describe_synthesizers(),
-        "presets": presets,
+        "presets": {name: _preset_text(changes) for name, changes in PRESETS.items()},
     }
 
 

@@ -11,7 +11,7 @@ import difflib
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -37,15 +37,16 @@ hardsynth install hard                               add the suite to your AMLB 
 """
 
 
-def overview(commands: Iterable[Command]) -> str:
+def overview(commands: Collection[Command]) -> str:
     """Return ``hardsynth --help``: the commands in groups, a line for each."""
     lines = ["usage: hardsynth COMMAND ...", "", _DESCRIPTION]
-    by_group: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
-    for command in commands:
-        summary = command.doc.summary.removesuffix(".")
-        by_group[command.group].append((command.name, summary))
-    for group, entries in by_group.items():
-        lines += ["", f"{GROUPS[group]}:", *_entries(entries, column=14)]
+    for group, title in GROUPS.items():
+        entries = [
+            (command.name, command.doc.summary.removesuffix("."))
+            for command in commands
+            if command.group == group
+        ]
+        lines += ["", f"{title}:", *_entries(entries, column=14)]
     lines += ["", "examples:", textwrap.indent(_EXAMPLES, "  ").rstrip()]
     lines += [
         "",
@@ -85,10 +86,10 @@ def flags_by_group(
 ) -> Mapping[str, Sequence[Flag]]:
     """Return the flags that a help lists, by the title of their group."""
     if command.everyday and not everything:
-        groups = {}
-        for title, names in command.everyday.items():
-            groups[title] = [command.find(name) for name in names]
-        return groups
+        return {
+            title: [command.find(name) for name in names]
+            for title, names in command.everyday.items()
+        }
     listed: dict[str, list[Flag]] = {}
     for flag in command.flags:
         listed.setdefault(flag.group, []).append(flag)
@@ -140,7 +141,9 @@ def parse(
     """
     from cyclopts import App, CycloptsError
 
-    words, extra = _split(words)
+    # what follows "--" is for another program
+    place = words.index("--") if "--" in words else len(words)
+    words, extra = words[:place], words[place + 1 :]
     name = words[0] if words else ""
     if name not in commands:
         near = difflib.get_close_matches(name, commands, n=3)
@@ -148,9 +151,7 @@ def parse(
         what = f"there is no command {name!r}{hint}" if name else "no command is named"
         raise ConfigError(what, "see hardsynth --help")
     command = commands[name]
-    app = App(
-        name="hardsynth", help_flags=(), version_flags=(), result_action="return_value"
-    )
+    app = App(name="hardsynth", help_flags=(), version_flags=())
     command.add_to(app)
     try:
         _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
@@ -162,33 +163,20 @@ def parse(
         for key, value in bound.arguments.items()
         if value not in (None, ())
     }
-    missing = [
-        flag.title
-        for flag in command.flags
-        if flag.is_required and flag.name not in given
-    ]
+    missing, typed = [], {}
+    for flag in command.flags:
+        if flag.name not in given:
+            missing += [flag.title] if flag.is_required else []
+        elif not flag.is_positional:
+            typed[flag.name] = flag.title
     if missing:
         raise ConfigError(
             f"the following arguments are required: {', '.join(missing)}",
             f"see hardsynth {name} --help",
         )
     arguments = command.arguments(given)
-    typed = {
-        flag.name: flag.title
-        for flag in command.flags
-        if not flag.is_positional and flag.name in given
-    }
     injected = {"words": tuple(words), "extra": tuple(extra), "typed": typed}
     return command, arguments | injected
-
-
-def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words before ``--``, and those behind it, which are for another program."""
-    words = list(words)
-    if "--" not in words:
-        return words, []
-    place = words.index("--")
-    return words[:place], words[place + 1 :]
 
 
 def _explain(error: Any, command: Command, words: Sequence[str]) -> str:

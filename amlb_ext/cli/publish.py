@@ -95,13 +95,9 @@ def publish(
             "leave it out: it is of tasks, and these data have none",
         )
     if dry_run:
-        refuse_flags(
-            typed, ("wait",), "with --dry-run", "leave it out: nothing is waited for"
-        )
-    if out and not dry_run:
-        raise ConfigError(
-            "--out was given without --dry-run", "add --dry-run, or leave --out out"
-        )
+        refuse_flags(typed, ("wait",), "with --dry-run", "leave it out")
+    else:
+        refuse_flags(typed, ("out",), "without --dry-run", "add --dry-run")
     # before the plan, which takes a while: a missing key ends the command at once
     key = "" if dry_run else api_key(address)
     asks = address == server_url("production") and not (dry_run or yes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +29,6 @@ def relations(
     out: Path | None = None,
     evidence: Annotated[float, Field(ge=1)] = 10.0,
     settings: dict[str, Any],
-    words: Sequence[str],
     typed: Mapping[str, str],
 ) -> Answer:
     """Find the relations between a table's columns, or audit a suite.
@@ -75,10 +74,9 @@ def relations(
     text = "---\n".join(texts.values())
     if out:
         write_text(out, text)
-        same, file = shlex.join(_table_words(words)), shlex.quote(str(out))
         text = (
-            f"relations: {out}\n"
-            f"  edit it, then: hardsynth generate {same} --relations {file} -o DIR"
+            f"relations: {out}\n  edit it, then, with the flags that the table is read by: "
+            f"hardsynth generate {shlex.join([source, '--relations', str(out)])} -o DIR"
         )
 
     def entry() -> dict[str, Any]:
@@ -87,26 +85,6 @@ def relations(
         return {name: yaml.safe_load(text) for name, text in texts.items()}
 
     return Answer(lambda: text, entry)
-
-
-def _table_words(words: Sequence[str]) -> list[str]:
-    """Return the table of a command line, and the flags that say how it is read.
-
-    Examples
-    --------
-    >>> _table_words(["relations", "a.csv", "-o", "r.yaml", "--target", "y", "-q"])
-    ['a.csv', '--target', 'y']
-    """
-    kept = []
-    rest = iter(words[1:])
-    for word in rest:
-        flag, has_value, _ = word.partition("=")
-        if flag in ("-o", "--out", "--evidence"):
-            if not has_value:
-                next(rest)
-        elif word not in ("-q", "--quiet", "--json"):
-            kept.append(word)
-    return kept
 
 
 def _audit_suite(folder: str) -> Answer:

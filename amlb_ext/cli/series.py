@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amlb_ext.cli.command import refuse_flags, refuse_unused
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
-from amlb_ext.core.errors import ConfigError, HardsynthError
+from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import BUNDLED_SERIES_SPECS, table_ending
 
 if TYPE_CHECKING:
@@ -93,12 +92,7 @@ def takes_series(
         _refuse_roles(sources, typed)
         return True
     if not {"series", "horizon"} & set(typed):
-        for name in _SERIES_FLAGS:
-            if name in typed:
-                raise ConfigError(
-                    f"{typed[name]} is for series",
-                    "add --series NAME --time NAME --horizon N, or leave it out",
-                )
+        _refuse_flags_of_series(typed)
         if defined:
             other = next(source for source in sources if source not in defined)
             raise ConfigError(
@@ -121,6 +115,15 @@ def takes_series(
             "give --series NAME --time NAME --target NAME --horizon N",
         )
     return True
+
+
+def _refuse_flags_of_series(typed: Mapping[str, str]) -> None:
+    for name in _SERIES_FLAGS:
+        if name in typed:
+            raise ConfigError(
+                f"{typed[name]} is for series",
+                "give --series NAME --time NAME --horizon N with a long table, or leave it out",
+            )
 
 
 def _refuse_roles(sources: Sequence[str], typed: Mapping[str, str]) -> None:
@@ -254,9 +257,7 @@ def hardens_series(
             )
         _refuse_roles([benchmark], typed)
         return True
-    for name in _SERIES_FLAGS:
-        if name in typed:
-            raise ConfigError(f"{typed[name]} is for series", "leave it out")
+    _refuse_flags_of_series(typed)
     return False
 
 
@@ -337,7 +338,7 @@ def generate_rows(
     See :mod:`amlb_ext.sources.series_as_rows`.
     """
     from amlb_ext.cli.generate import make_suite
-    from amlb_ext.core.files import write_file
+    from amlb_ext.core.files import inputs_folder, write_file
     from amlb_ext.models.given_series import one_task
     from amlb_ext.sources.panel import read_panel
     from amlb_ext.sources.series_as_rows import CUTOFF, SERIES, series_to_rows
@@ -384,17 +385,10 @@ def generate_rows(
         )
 
     if flags["dry_run"]:
-        with TemporaryDirectory(prefix="hardsynth-") as folder:
-            return make(Path(folder))
-    # kept, so that a repair finds what the suite was made of
-    inputs = flags["out"].with_name(f"{flags['out'].name}_inputs")
-    had_inputs = inputs.exists()
-    try:
-        return make(inputs)
-    except HardsynthError:
-        if not had_inputs:
-            shutil.rmtree(inputs, ignore_errors=True)
-        raise
+        with TemporaryDirectory(prefix="hardsynth-") as place:
+            return make(Path(place))
+    with inputs_folder(flags["out"]) as folder:
+        return make(folder)
 
 
 def without_series_flags(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from amlb_ext.cli.values import choices, is_mapping, number_metavar
+from amlb_ext.cli.values import choices, is_mapping, number_metavar, split_pairs
 from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.yaml_reader import read_value
@@ -186,37 +187,24 @@ def _parse_value(words: Sequence[str], annotation: Any, path: SettingPath) -> An
 def _parse_mapping(
     text: str, path: SettingPath, *, splits_last: bool
 ) -> dict[str, Any]:
-    """Read ``key=value,key=value`` or a YAML mapping."""
-    try:
-        # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
-        if text.lstrip().startswith("{"):
-            mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
-        else:
-            mapping = _split_pairs(text, splits_last=splits_last)
-    except yaml.YAMLError:
-        mapping = None
-    if not isinstance(mapping, dict) or not mapping:
-        raise ConfigError(
-            f"--{flag_name(path)} {text!r} is not a mapping",
-            "write key=value,key=value, or for keys with commas '{\"a,b\": value}'",
-        )
-    return mapping
-
-
-def _split_pairs(text: str, *, splits_last: bool) -> dict[str, Any] | None:
-    """Return the pairs of ``key=value,key=value``; None where an item has no ``=``.
+    """Read ``key=value,key=value`` or a YAML mapping.
 
     A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
     split at the last ``=``. Any other item is split at the first one, since a text may hold ``=``.
     """
-    mapping: dict[str, Any] = {}
-    for item in text.split(","):
-        if not item.strip():
-            continue
-        key, sign, value = item.rpartition("=") if splits_last else item.partition("=")
-        if not sign:
-            return None
-        mapping[key.strip()] = read_value(value)
+    flag = f"--{flag_name(path)}"
+    form = "key=value,key=value, or for keys with commas '{\"a,b\": value}'"
+    mapping = None
+    with suppress(yaml.YAMLError):
+        # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
+        if text.lstrip().startswith("{"):
+            mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
+        else:
+            items = [item for item in text.split(",") if item.strip()]
+            pairs = split_pairs(items, flag, form, "a=1", at_last=splits_last)
+            mapping = {key: read_value(value) for key, value in pairs.items()}
+    if not isinstance(mapping, dict) or not mapping:
+        raise ConfigError(f"{flag} {text!r} is not a mapping", f"write {form}")
     return mapping
 
 

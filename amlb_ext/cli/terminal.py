@@ -12,8 +12,8 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 from amlb_ext.core.display import escape_controls
@@ -73,9 +73,25 @@ def spell_out(error: UnicodeError) -> tuple[str, int]:
 class _Stream:
     """A stream with its own ``write`` and ``flush``; the rest is that of the wrapped stream."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(
+        self,
+        stream: Any,
+        guard: Callable[[], AbstractContextManager[None]],
+        clean: Callable[[str], str],
+    ) -> None:
         self._stream = stream
+        self._guard = guard
+        self._clean = clean
         self._is_blank = True
+
+    def write(self, text: str) -> int:
+        with self._guard():
+            self._stream.write(self._without_commands(self._clean(text)))
+        return len(text)
+
+    def flush(self) -> None:
+        with self._guard():
+            self._stream.flush()
 
     def _without_commands(self, text: str) -> str:
         """Return text that a runner of pipelines takes for no command, such as ``::error::``.
@@ -92,33 +108,6 @@ class _Stream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-class _Output(_Stream):
-    """Standard output: a failure to write is an :class:`OutputError`."""
-
-    def write(self, text: str) -> int:
-        with _raise_output_error():
-            # names and labels of others may hold what moves a terminal's cursor
-            self._stream.write(self._without_commands(escape_controls(text)))
-        return len(text)
-
-    def flush(self) -> None:
-        with _raise_output_error():
-            self._stream.flush()
-
-
-class _Messages(_Stream):
-    """Standard error: a failure to write is ignored."""
-
-    def write(self, text: str) -> int:
-        with suppress(OSError):
-            self._stream.write(self._without_commands(text))
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            self._stream.flush()
 
 
 def print_commands(lines: Sequence[str], stream: Any) -> None:
@@ -157,8 +146,9 @@ def guarded_streams() -> Iterator[None]:
     output_errors = _accept_any_text(output)
     messages_errors = _accept_any_text(messages)
     # A stream is None in a process without a console.
-    sys.stdout = output and _Output(output)
-    sys.stderr = messages and _Messages(messages)
+    # names and labels of others may hold what moves a terminal's cursor, as a progress bar may
+    sys.stdout = output and _Stream(output, _raise_output_error, escape_controls)
+    sys.stderr = messages and _Stream(messages, lambda: suppress(OSError), str)
     try:
         try:
             yield

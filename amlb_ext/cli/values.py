@@ -124,9 +124,14 @@ def reader(flag: str, annotation: Any) -> Reader:
 
 
 def split_pairs(
-    texts: Iterable[str], flag: str, form: str = "KEY=VALUE", example: str = ""
+    texts: Iterable[str],
+    flag: str,
+    form: str = "KEY=VALUE",
+    example: str = "",
+    *,
+    at_last: bool = False,
 ) -> dict[str, str]:
-    """Return the two sides of each ``KEY=VALUE``.
+    """Return the two sides of each ``KEY=VALUE``; with ``at_last`` a key may hold ``=`` itself.
 
     Raises
     ------
@@ -135,7 +140,7 @@ def split_pairs(
     """
     pairs = {}
     for text in texts:
-        key, sign, value = text.partition("=")
+        key, sign, value = text.rpartition("=") if at_last else text.partition("=")
         if not (key.strip() and sign):
             raise ConfigError(
                 f"{flag} is {text!r}", f"write {form}, e.g. {example or form}"

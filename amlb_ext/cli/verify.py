@@ -79,8 +79,6 @@ def verify(
         raise ConfigError("no suite is named", "give its folder, or --definition FILE")
     if not is_export_folder(suite):
         check_suite_folder(suite)
-    from amlb_ext.suite.folder_faults import WARNING
-
     mended: Sequence[str] = ()
     if repair:
         options = build_config(settings).source
@@ -96,8 +94,8 @@ def verify(
             f"hardsynth verify {shlex.quote(str(suite))} --repair --source SPEC",
         )
         findings = verify_folder(suite)
-    warnings = [finding for finding in findings if finding.startswith(WARNING)]
-    problems = [finding for finding in findings if not finding.startswith(WARNING)]
+    problems = _problems(findings)
+    warnings = [finding for finding in findings if finding not in problems]
     lines = [*(f"{path} was made again." for path in mended), *findings]
     if not problems:
         lines.append(
@@ -161,13 +159,19 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
 
 def _with_made_windows(root: Path, findings: list[str]) -> list[str]:
     """Return findings with those on made windows, which only whole files can tell."""
-    from amlb_ext.suite import WARNING, open_suite
+    from amlb_ext.suite import open_suite
 
-    if any(not finding.startswith(WARNING) for finding in findings):
+    if _problems(findings):
         return findings
     from amlb_ext.pipeline.made_files import made_window_faults
 
     return [*findings, *made_window_faults(open_suite(root))]
+
+
+def _problems(findings: Sequence[str]) -> list[str]:
+    from amlb_ext.suite.folder_faults import WARNING
+
+    return [finding for finding in findings if not finding.startswith(WARNING)]
 
 
 def _repair(
@@ -204,11 +208,8 @@ def check_verified(root: Path, wanted: str) -> None:
     RunError
         It names the first problem.
     """
-    from amlb_ext.suite.folder_faults import WARNING
-
     # AMLB gets definitions that name the place where a suite of series stands now
-    findings = verify_folder(root, where_it_stands=False)
-    problems = [finding for finding in findings if not finding.startswith(WARNING)]
+    problems = _problems(verify_folder(root, where_it_stands=False))
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise RunError(

@@ -80,14 +80,16 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     """
     # made when it is first needed: a method's class does not stand yet
     validated = functools.cache(lambda: _validated(function))
-    names = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         plain = [_plain_scalar(value) for value in args]
         named = {name: _plain_scalar(value) for name, value in kwargs.items()}
         unknown = [name for name in named if name not in names]
-        if unknown and not _takes_any(function):
+        if unknown and not takes_any:
             raise ConfigError(
                 f"{function.__name__} takes no argument {unknown[0]!r}",
                 suggest_nearest(unknown[0], names),
@@ -123,13 +125,6 @@ def explain_problem(problem: Any) -> ConfigError:
     given = shorten_text(repr(problem["input"]), 80)
     message = problem["msg"].removeprefix("Value error, ")
     return ConfigError(f"{name} = {given}: {message[:1].lower()}{message[1:]}")
-
-
-def _takes_any(function: Callable[..., Any]) -> bool:
-    kinds = [
-        parameter.kind for parameter in inspect.signature(function).parameters.values()
-    ]
-    return inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _plain_scalar(value: Any) -> Any:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from amlb_ext.core.errors import SuiteError
+from amlb_ext.core.errors import HardsynthError, SuiteError
 
 #: Ending of files, and of one folder, that are not yet in their place.
 TEMPORARY_SUFFIX = ".hardsynth-part"
@@ -41,6 +41,27 @@ def cache_folder(*parts: str) -> Path:
     user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     root = Path(own or Path(user_cache, "hardsynth"))
     return root.expanduser().absolute().joinpath(*parts)
+
+
+@contextlib.contextmanager
+def inputs_folder(out: Path) -> Iterator[Path]:
+    """Lend the folder beside a suite that keeps what it is made of, so that a repair finds it.
+
+    It is removed again where no suite was made, unless it was there before.
+
+    Parameters
+    ----------
+    out : Path
+        The suite's folder.
+    """
+    folder = out.with_name(f"{out.name}_inputs")
+    was_there = folder.exists()
+    try:
+        yield folder
+    except HardsynthError:
+        if not was_there:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def write_file(path: Path, write: Callable[[Path], object]) -> str:

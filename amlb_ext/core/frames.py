@@ -101,7 +101,9 @@ def _as_frame(table: Any, what: str) -> pd.DataFrame:
     elif hasattr(table, "columns") and hasattr(table, "compute"):
         return _as_frame(table.compute(), what)
     shape = getattr(table, "shape", None)
-    if shape is not None and len(shape) != 2 and not _has_fields(table):
+    # an array of one dimension may have named columns
+    has_fields = getattr(getattr(table, "dtype", None), "names", None) is not None
+    if shape is not None and len(shape) != 2 and not has_fields:
         raise _no_table(f"has the shape {tuple(shape)}", what)
     if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "to_pandas"):
         table = pa.table(table)
@@ -125,11 +127,6 @@ def _as_frame(table: Any, what: str) -> pd.DataFrame:
         return pd.DataFrame(table)
     except (TypeError, ValueError) as error:
         raise _no_table(f"is no table: {error}", what) from None
-
-
-def _has_fields(table: Any) -> bool:
-    """Whether an array has named columns."""
-    return getattr(getattr(table, "dtype", None), "names", None) is not None
 
 
 def _no_table(problem: str, what: str) -> DataError:

@@ -70,14 +70,10 @@ def parse_frequency(text: str) -> BaseOffset:
     parts = _PARTS.fullmatch(text.strip())
     spellings = [text]
     if parts is not None:
-        count, name, anchor = parts.groups()
+        count, name, anchor = parts.groups("")
         # the old spelling last: pandas before 2.2 knows no other, later ones warn of it
-        new_name, old_name = _NEW_BY_OLD.get(name, name), _OLD_BY_NEW.get(name, name)
-        spellings = [
-            f"{count}{new_name}{anchor or ''}",
-            text,
-            f"{count}{old_name}{anchor or ''}",
-        ]
+        names = (_NEW_BY_OLD.get(name, name), name, _OLD_BY_NEW.get(name, name))
+        spellings = [f"{count}{each}{anchor}" for each in names]
     for spelling in spellings:
         try:
             return to_offset(spelling)
@@ -100,8 +96,8 @@ def old_spelling(offset: BaseOffset) -> str:
     parts = _PARTS.fullmatch(offset.freqstr)
     if parts is None:
         return str(offset.freqstr)
-    count, name, anchor = parts.groups()
-    return f"{count}{_OLD_BY_NEW.get(name, name)}{anchor or ''}"
+    count, name, anchor = parts.groups("")
+    return f"{count}{_OLD_BY_NEW.get(name, name)}{anchor}"
 
 
 def default_season(offset: BaseOffset) -> int | None:
@@ -158,12 +154,9 @@ def infer_frequency_with_gaps(times: pd.DatetimeIndex) -> BaseOffset | None:
         # stretches overlap, so that one without a gap is not missed for where it begins
         for first in range(0, len(times) - size + 1, max(size // 4, 1)):
             offset = infer_frequency(times[first : first + size])
-            if offset is not None and _lie_on_steps(times, offset):
+            if offset is None:
+                continue
+            if times.isin(pd.date_range(times[0], times[-1], freq=offset)).all():
                 return offset
         size //= 2
     return None
-
-
-def _lie_on_steps(times: pd.DatetimeIndex, offset: BaseOffset) -> bool:
-    calendar = pd.date_range(times[0], times[-1], freq=offset)
-    return bool(times.isin(calendar).all())

@@ -65,14 +65,8 @@ def to_json_values(
         value = value.item()
     if value is None or value is pd.NA or value is pd.NaT:
         return None
-    if isinstance(value, float):
-        return _convert_float(value, significant_digits)
-    return value if isinstance(value, bool | int | str) else str(value)
-
-
-def _convert_float(value: float, significant_digits: int | None) -> float | None:
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
-    if significant_digits is None:
-        return value
-    return float(f"{value:.{significant_digits}g}")
+    if isinstance(value, float) and significant_digits is not None:
+        return float(f"{value:.{significant_digits}g}")
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -77,7 +77,9 @@ def lock_folder(lock_file: Path, folder: Path) -> Iterator[None]:
             raise
         # On a full disk the file stays empty, and the lock holds all the same.
         with contextlib.suppress(OSError):
-            _write_without_link(path, json.dumps(_describe_this_process()))
+            since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+            holder = {"process": os.getpid(), "host": socket.gethostname()}
+            _write_without_link(path, json.dumps({**holder, "since": since}))
         try:
             yield
         finally:
@@ -155,11 +157,9 @@ def _try_to_lock(descriptor: int) -> bool:
         return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # a file system without locks, such as some network drives
-        return True
+    except OSError as error:
+        # other errors are of a file system without locks, such as some network drives
+        return not isinstance(error, BlockingIOError)
     return True
 
 
@@ -168,11 +168,6 @@ def _write_without_link(path: Path, text: str) -> None:
     flags = os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     with open(os.open(path, flags), "w", encoding="utf-8") as file:
         file.write(text)
-
-
-def _describe_this_process() -> dict[str, str | int]:
-    since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-    return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
 
 
 def _folder_is_held(folder: Path, path: Path) -> SuiteError:

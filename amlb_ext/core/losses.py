@@ -81,7 +81,6 @@ class Loss:
         What a user types: ``pinball:0.9``.
     title : str
         What a reader sees: ``pinball loss at .9``.
-    formula : str
     unit : {'', 'target', 'target squared', 'cost', 'nats'}
         What a mean loss is measured in; empty for a share or a loss without unit.
     basis : {'probabilities', 'decisions', 'numbers', 'anything'}
@@ -92,7 +91,6 @@ class Loss:
 
     name: str
     title: str
-    formula: str
     unit: str = ""
     basis: Basis
     of_rows: RowFunction = field(repr=False)
@@ -189,10 +187,12 @@ def _log_loss(rows: Predicted) -> np.ndarray:
 
 
 def _zero_one(rows: Predicted) -> np.ndarray:
+    """Return ``1[c != y]``."""
     return np.asarray(rows.decided != rows.y, dtype=float)
 
 
 def _balanced(rows: Predicted) -> np.ndarray:
+    """Return ``1[c != y] n / (C n_y)``: each class counts alike."""
     codes, counts = np.unique(rows.y.astype(int), return_counts=True)
     weight = np.zeros(codes.max() + 1)
     weight[codes] = len(rows.y) / (len(codes) * counts)
@@ -200,6 +200,7 @@ def _balanced(rows: Predicted) -> np.ndarray:
 
 
 def _squared_log(rows: Predicted) -> np.ndarray:
+    """Return ``(log(1 + f) - log(1 + y))^2``."""
     for what, values in (("target", rows.y), ("prediction", rows.f)):
         if (values <= -1).any():
             raise DataError(
@@ -210,6 +211,7 @@ def _squared_log(rows: Predicted) -> np.ndarray:
 
 
 def _misranked(rows: Predicted) -> np.ndarray:
+    """Return what has the share of pairs of classes that f_1 orders wrongly as its mean."""
     is_positive = rows.y == 1
     if is_positive.all() or not is_positive.any():
         raise DataError(
@@ -226,14 +228,12 @@ LOSSES: dict[str, Loss] = {
         Loss(
             name="brier",
             title="Brier loss",
-            formula="sum over classes of (f_c - 1[y = c])^2, from 0 to 2",
             basis="probabilities",
             of_rows=lambda rows: row_losses.brier_loss(rows.y, rows.f),
         ),
         Loss(
             name="log_loss",
             title="log loss",
-            formula="-log f_y",
             unit="nats",
             basis="probabilities",
             of_rows=_log_loss,
@@ -241,21 +241,18 @@ LOSSES: dict[str, Loss] = {
         Loss(
             name="zero_one",
             title="share of wrong decisions",
-            formula="1[c != y]",
             basis="decisions",
             of_rows=_zero_one,
         ),
         Loss(
             name="balanced",
             title="balanced error",
-            formula="1[c != y] n / (C n_y): each class counts alike",
             basis="decisions",
             of_rows=_balanced,
         ),
         Loss(
             name="auc",
             title="1 - AUC",
-            formula="share of pairs of classes that f_1 orders wrongly",
             basis="probabilities",
             of_rows=_misranked,
             is_of_pairs=True,
@@ -263,7 +260,6 @@ LOSSES: dict[str, Loss] = {
         Loss(
             name="squared",
             title="squared error",
-            formula="(f - y)^2",
             unit="target squared",
             basis="numbers",
             of_rows=lambda rows: row_losses.squared_error(rows.y, rows.f),
@@ -271,7 +267,6 @@ LOSSES: dict[str, Loss] = {
         Loss(
             name="absolute",
             title="absolute error",
-            formula="|f - y|",
             unit="target",
             basis="numbers",
             of_rows=lambda rows: row_losses.absolute_error(rows.y, rows.f),
@@ -279,7 +274,6 @@ LOSSES: dict[str, Loss] = {
         Loss(
             name="squared_log",
             title="squared logarithmic error",
-            formula="(log(1 + f) - log(1 + y))^2",
             basis="numbers",
             of_rows=_squared_log,
         ),
@@ -388,25 +382,17 @@ def _named_loss(name: str) -> Loss:
     q = pinball_quantile(name)
     if q is not None:
         return _pinball(q)
-    if name in SCORERS:
-        mapped = SCORERS[name]
-        if mapped is not None:
-            return LOSSES[mapped]
-    if _is_scorer_name(name):
+    if (mapped := SCORERS.get(name)) is not None:
+        return LOSSES[mapped]
+    from sklearn.metrics import get_scorer_names
+
+    if name in SCORERS or name in get_scorer_names():
         raise ConfigError(
             f"the scorer {name} is no mean of losses of rows, so rows cannot be compared by it",
             f"give a loss of rows: {', '.join(LOSSES)}",
         )
     nearest = suggest_nearest(name, [*LOSSES, *SCORERS])
     raise ConfigError(f"no loss is called {name!r}", nearest)
-
-
-def _is_scorer_name(name: str) -> bool:
-    if name in SCORERS:
-        return True
-    from sklearn.metrics import get_scorer_names
-
-    return name in get_scorer_names()
 
 
 def pinball_quantile(name: str) -> float | None:
@@ -438,7 +424,6 @@ def _pinball(q: float) -> Loss:
     return Loss(
         name=f"pinball:{q:g}",
         title=f"pinball loss at {q:g}",
-        formula="max(q (y - f), (q - 1) (y - f))",
         unit="target",
         basis="numbers",
         of_rows=of_rows,
@@ -483,7 +468,6 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
     return Loss(
         name=name,
         title=f"your loss {name}",
-        formula="as the function returns it",
         basis="anything",
         of_rows=of_rows,
     )
@@ -620,7 +604,6 @@ def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
     return Loss(
         name="cost",
         title="cost of decisions",
-        formula="the cost matrix at (y, c)",
         unit="cost",
         basis="decisions",
         of_rows=of_rows,
@@ -655,12 +638,12 @@ def _read_costs(given: Any, labels: Sequence[Any]) -> np.ndarray:
                 f"the costs of {true!r} are a {type(row).__name__}",
                 'give {"yes": {"no": 10}, "no": {"yes": 1}}: by true, then by decided label',
             )
+        unknown = [label for label in map(str, (true, *row)) if label not in codes]
+        if unknown:
+            raise ConfigError(
+                f"the cost matrix names {unknown[0]!r}, which is no class of the target",
+                f"the classes are {', '.join(codes)}",
+            )
         for decided, cost in row.items():
-            unknown = [each for each in (true, decided) if str(each) not in codes]
-            if unknown:
-                raise ConfigError(
-                    f"the cost matrix names {unknown[0]!r}, which is no class of the target",
-                    f"the classes are {', '.join(codes)}",
-                )
             costs[codes[str(true)], codes[str(decided)]] = cost
     return costs

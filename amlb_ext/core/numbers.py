@@ -407,11 +407,7 @@ def read_written_numbers(
     >>> read_written_numbers(["12.5%", "3%"]).note
     "'12.5%' is read as 0.125, a fraction"
     """
-    cells = {}
-    for text in texts:
-        cell = _take_apart(text)
-        if cell is not None:
-            cells[text] = cell
+    cells = {text: cell for text in texts if (cell := _take_apart(text)) is not None}
     unit = _settle_unit(cells, what)
     sign = decimal or _find_decimal(cells, what)
     numbers = _read_all(cells, sign)
@@ -420,16 +416,13 @@ def read_written_numbers(
         others = _read_all(cells, other)
         if _count_read(others) > _count_read(numbers):
             sign, numbers = other, others
-    example = ""
-    for text, number in numbers.items():
-        if number is not None and not _is_plain(text):
-            example = text
-            break
+    unusual = (text for text in numbers if numbers[text] is not None)
+    unusual = (text for text in unusual if not _is_plain(text))
     return WrittenNumbers(
         numbers={text: numbers.get(text) for text in texts},
         decimal=sign,
         unit=unit,
-        example=example,
+        example=next(unusual, ""),
     )
 
 

@@ -16,20 +16,21 @@ import itertools
 import math
 import re
 import socket
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import ConfigError, HardsynthError
 from amlb_ext.core.processes import (
     LimitExceeded,
     Returned,
-    Watch,
     WorkerDied,
     call_here,
-    log_file,
     read_end,
     worker_process,
 )
@@ -67,10 +68,8 @@ def parse_size(text: str) -> int:
     (4000000000, 536870912, 1500000000)
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
-    number = 0.0
-    if match is not None:
-        number = float(match[1]) * _UNITS.get(match[2], 0)
-    if match is None or number == 0:
+    number = float(match[1]) * _UNITS.get(match[2], 0) if match else 0.0
+    if number == 0:
         raise ConfigError(
             f"{text!r} is not a size", "give a number and a unit, e.g. 4GB or 512MiB"
         )
@@ -107,7 +106,7 @@ class Execution:
     >>> Execution(timeout=-1)
     Traceback (most recent call last):
     ...
-    amlb_ext.core.errors.ConfigError: a limit of -1 seconds (give a number above 0, or 0 for none)
+    amlb_ext.core.errors.ConfigError: timeout = -1 (give a number, 0 or more)
     """
 
     workers: int = 1
@@ -117,21 +116,10 @@ class Execution:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise ConfigError(
-                f"{self.workers} processes", "give 1 or more, or 0 for all cores"
-            )
-        if not 0 <= self.timeout < math.inf:
-            raise ConfigError(
-                f"a limit of {self.timeout:g} seconds",
-                "give a number above 0, or 0 for none",
-            )
-        if self.memory < 0:
-            raise ConfigError(
-                f"a limit of {self.memory} bytes", "give a size such as 4GB"
-            )
-        if self.retries < 0:
-            raise ConfigError(f"{self.retries} retries", "give 0 or more")
+        for name in ("workers", "timeout", "memory", "retries"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ConfigError(f"{name} = {value:g}", "give a number, 0 or more")
 
     @property
     def is_limited(self) -> bool:
@@ -220,19 +208,22 @@ def run_unit(
     """
     attempts: list[str] = []
     while True:
-        with log_file() as log:
+        # the process creates the log when the unit begins
+        with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
+            log = Path(folder, "log")
             reason = ""
             returned = Returned()
             try:
                 with worker_process() as process:
-                    watch = Watch(
+                    returned = process.call(
+                        unit.function,
+                        unit.arguments,
                         log=log,
                         timeout=limits.timeout,
                         memory=limits.memory,
                         on_stage=on_stage and functools.partial(on_stage, unit.name),
                         stop=stop,
                     )
-                    returned = process.call(unit.function, unit.arguments, watch)
             except LimitExceeded as error:
                 reason = str(error)
             except WorkerDied as error:
@@ -262,31 +253,6 @@ def _outcome(index: int, unit: Unit, returned: Returned) -> UnitOutcome:
     return UnitOutcome(
         **vars(returned), index=index, unit=unit, lost=lost, log=returned.trace
     )
-
-
-class ThisProcess:
-    """Computes a unit when it is submitted."""
-
-    slots = 1
-
-    def __init__(self, on_stage: OnStage | None) -> None:
-        self._on_stage = on_stage
-
-    def submit(self, index: int, unit: Unit) -> Future[UnitOutcome]:
-        """Return the outcome of a unit."""
-        future: Future[UnitOutcome] = Future()
-        listener = self._on_stage and functools.partial(self._on_stage, unit.name)
-        with listening(listener):
-            future.set_result(
-                _outcome(index, unit, call_here(unit.function, unit.arguments))
-            )
-        return future
-
-    def check(self) -> None:
-        """Do nothing: no unit is under way."""
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to end."""
 
 
 class Processes:
@@ -347,36 +313,43 @@ def run_units(
     ClusterError
         There is no cluster, or a worker of it has other versions than this machine.
     """
+    # closed at once where an error ends the run, and with it the processes
+    with closing(_outcomes(enumerate(units), execution, on_stage)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome.error, raises):
+                raise outcome.error
+            yield outcome
+
+
+def _outcomes(
+    queue: Iterator[tuple[int, Unit]], execution: Execution, on_stage: OnStage | None
+) -> Generator[UnitOutcome, None, None]:
     pool: Any
     if execution.cluster:
         from amlb_ext.core.cluster import Cluster
 
         pool = Cluster(execution)
-    elif execution.processes == 1 and not execution.is_limited:
-        pool = ThisProcess(on_stage)
-    else:
+    elif execution.processes > 1 or execution.is_limited:
         pool = Processes(execution, on_stage)
+    else:
+        for index, unit in queue:
+            with listening(on_stage and functools.partial(on_stage, unit.name)):
+                returned = call_here(unit.function, unit.arguments)
+            yield _outcome(index, unit, returned)
+        return
     running: set[Future[UnitOutcome]] = set()
-    queue = enumerate(units)
     try:
         while True:
             # As many wait as run, so that every worker stays busy.
             for index, unit in itertools.islice(queue, 2 * pool.slots - len(running)):
-                future = pool.submit(index, unit)
-                running.add(future)
-                # In this process a unit is done on return; its outcome must not wait for others.
-                if future.done():
-                    break
+                running.add(pool.submit(index, unit))
             if not running:
                 return
             done, running = wait(running, CHECK_SECONDS, FIRST_COMPLETED)
             if not done:
                 pool.check()
             for future in done:
-                outcome = future.result()
-                if isinstance(outcome.error, raises):
-                    raise outcome.error
-                yield outcome
+                yield future.result()
     finally:
         pool.close()
 

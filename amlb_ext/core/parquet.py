@@ -6,6 +6,7 @@ one is counted first, as for any packed file (:class:`~amlb_ext.core.packed.Unpa
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -176,7 +177,7 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
     path : Path
         Place of the file; its folder is made if missing.
     **options
-        For :func:`pyarrow.parquet.write_table`.
+        As of :func:`write_parquet_parts`.
 
     Returns
     -------
@@ -199,16 +200,16 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> str:
     {'a': [1, 2]}
     """
 
-    def write(part: Path) -> None:
-        # Opened here: if not even the first bytes find room, a file that pyarrow opened itself
-        # stays open as long as the error lives.
-        with part.open("wb") as file:
-            pq.write_table(table, file, **options)
-
-    return write_file(path, write)
+    return write_parquet_parts([table], path, **options)
 
 
-def write_parquet_parts(parts: Iterable[pa.Table], path: Path) -> str:
+def write_parquet_parts(
+    parts: Iterable[pa.Table],
+    path: Path,
+    *,
+    row_group_size: int | None = None,
+    **options: Any,
+) -> str:
     """Write tables of one schema as one file, whole or not at all, each as a row group.
 
     Only one of them is in memory at a time where they are made one by one.
@@ -219,6 +220,10 @@ def write_parquet_parts(parts: Iterable[pa.Table], path: Path) -> str:
         One or more.
     path : Path
         As in :func:`write_parquet`.
+    row_group_size : int, optional
+        Most rows of a group.
+    **options
+        For :class:`pyarrow.parquet.ParquetWriter`.
 
     Returns
     -------
@@ -243,13 +248,14 @@ def write_parquet_parts(parts: Iterable[pa.Table], path: Path) -> str:
     def write(file_path: Path) -> None:
         tables = iter(parts)
         first = next(tables)
+        # Opened here: if not even the first bytes find room, a file that pyarrow opened itself
+        # stays open as long as the error lives.
         with (
             file_path.open("wb") as file,
-            pq.ParquetWriter(file, first.schema) as writer,
+            pq.ParquetWriter(file, first.schema, **options) as writer,
         ):
-            writer.write_table(first)
-            for table in tables:
-                writer.write_table(table)
+            for table in itertools.chain([first], tables):
+                writer.write_table(table, row_group_size)
 
     return write_file(path, write)
 

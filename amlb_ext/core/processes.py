@@ -10,7 +10,6 @@ import contextlib
 import multiprocessing
 import os
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -78,31 +77,6 @@ class Returned:
     process: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Watch:
-    """What is watched while a process computes a unit.
-
-    Attributes
-    ----------
-    log : Path
-        Takes what the function prints.
-    timeout : float
-        Seconds of wall time; 0 for no limit.
-    memory : int
-        Bytes; 0 for no limit.
-    on_stage : callable or None
-        Called with what the function does now, see :mod:`amlb_ext.core.progress`.
-    stop : threading.Event or None
-        Once it is set, the process is ended.
-    """
-
-    log: Path
-    timeout: float = 0.0
-    memory: int = 0
-    on_stage: Listener | None = None
-    stop: threading.Event | None = None
-
-
 def call_here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Returned:
     """Call a function in this process, with numerical libraries held to one thread."""
     from threadpoolctl import threadpool_limits
@@ -129,7 +103,15 @@ class WorkerProcess:
         self._pool: Any = None
 
     def call(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], watch: Watch
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        *,
+        log: Path,
+        timeout: float = 0.0,
+        memory: int = 0,
+        on_stage: Listener | None = None,
+        stop: threading.Event | None = None,
     ) -> Returned:
         """Call a function in the process.
 
@@ -137,7 +119,16 @@ class WorkerProcess:
         ----------
         function : callable
         arguments : tuple
-        watch : Watch
+        log : Path
+            Takes what the function prints.
+        timeout : float
+            Seconds of wall time; 0 for no limit.
+        memory : int
+            Bytes; 0 for no limit.
+        on_stage : callable, optional
+            Called with what the function does now, see :mod:`amlb_ext.core.progress`.
+        stop : threading.Event, optional
+            Once it is set, the process is ended.
 
         Raises
         ------
@@ -148,9 +139,40 @@ class WorkerProcess:
         """
         from loky.process_executor import BrokenProcessPool
 
-        future = self._submit(function, arguments, watch.log)
+        future = self._submit(function, arguments, log)
+        began = time.monotonic()
+        peak = 0
+        stage = ""
+        n_suspended = 0
         try:
-            seconds, peak = self._watch(future, watch)
+            while not wait([future], POLL).done:
+                if stop is not None and stop.is_set():
+                    raise WorkerDied("no longer wanted")
+                pid = next(iter(self._pool._processes or {}), 0)
+                # Looks are counted, not seconds: Ctrl-Z suspends this process as well, and when it
+                # goes on, time has passed in which it did not look.
+                n_suspended = n_suspended + 1 if _is_suspended(pid) else 0
+                if n_suspended * POLL >= PATIENCE:
+                    raise WorkerDied(
+                        f"its process {pid} was suspended and not continued"
+                    )
+                # Loading libraries does not count: the clock starts when the log appears.
+                if not log.exists():
+                    began = time.monotonic()
+                    continue
+                now = read_end(_stage_file(log)) if on_stage else ""
+                # the process may just be writing it
+                if on_stage and now and now != stage:
+                    stage = now
+                    on_stage(stage)
+                used = _memory_of(pid, with_children=bool(memory))
+                peak = max(peak, used)
+                if timeout and time.monotonic() - began > timeout:
+                    raise LimitExceeded(f"over the limit of {timeout:g} seconds")
+                if memory and used > memory:
+                    raise LimitExceeded(
+                        f"over the limit of {memory / 1e6:,.0f} MB of memory"
+                    )
             returned: Returned = future.result()
         except BrokenProcessPool as error:
             reason = "its process died"
@@ -162,7 +184,7 @@ class WorkerProcess:
         except BaseException:
             self.close()
             raise
-        return replace(returned, seconds=seconds, peak=peak)
+        return replace(returned, seconds=time.monotonic() - began, peak=peak)
 
     def close(self) -> None:
         """End the process, even in the middle of a unit."""
@@ -195,41 +217,6 @@ class WorkerProcess:
             except (Broken, ShutdownExecutorError):
                 self.close()
         raise WorkerDied("no process could be started")
-
-    def _watch(self, future: Future[Returned], watch: Watch) -> tuple[float, int]:
-        """Wait for the end; return the seconds since it began, and its largest memory in bytes."""
-        began = time.monotonic()
-        peak = 0
-        stage = ""
-        n_suspended = 0
-        while not wait([future], POLL).done:
-            if watch.stop is not None and watch.stop.is_set():
-                raise WorkerDied("no longer wanted")
-            pid = next(iter(self._pool._processes or {}), 0)
-            # Looks are counted, not seconds: Ctrl-Z suspends this process as well, and when it
-            # goes on, time has passed in which it did not look.
-            n_suspended = n_suspended + 1 if _is_suspended(pid) else 0
-            if n_suspended * POLL >= PATIENCE:
-                raise WorkerDied(f"its process {pid} was suspended and not continued")
-            # Loading libraries does not count: the clock starts when the log appears.
-            if not watch.log.exists():
-                began = time.monotonic()
-                continue
-            if watch.on_stage is not None:
-                now = read_end(_stage_file(watch.log))
-                # the process may just be writing it
-                if now and now != stage:
-                    stage = now
-                    watch.on_stage(stage)
-            used = _memory_of(pid, with_children=bool(watch.memory))
-            peak = max(peak, used)
-            if watch.timeout and time.monotonic() - began > watch.timeout:
-                raise LimitExceeded(f"over the limit of {watch.timeout:g} seconds")
-            if watch.memory and used > watch.memory:
-                raise LimitExceeded(
-                    f"over the limit of {watch.memory / 1e6:,.0f} MB of memory"
-                )
-        return time.monotonic() - began, peak
 
 
 # Idle processes. To start one takes seconds, most of them for imports, and a command has several
@@ -369,10 +356,3 @@ def _allow_children() -> Iterator[None]:
     finally:
         if daemon is not None:
             config["daemon"] = daemon
-
-
-@contextlib.contextmanager
-def log_file() -> Iterator[Path]:
-    """Make a place for the log of one unit; the process creates the file when the unit begins."""
-    with tempfile.TemporaryDirectory(prefix="hardsynth-") as folder:
-        yield Path(folder, "log")

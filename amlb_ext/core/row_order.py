@@ -51,12 +51,14 @@ class RowOrder:
 
     def take(self, rows: np.ndarray) -> RowOrder:
         """Return the order of some of the rows, by position."""
-        return replace(
-            self,
-            time=None if self.time is None else self.time[rows],
-            group=None if self.group is None else self.group[rows],
-            cluster=None if self.cluster is None else self.cluster[rows],
-        )
+        arrays = self._arrays.items()
+        return replace(self, **{name: values[rows] for name, values in arrays})
+
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Times, groups and clusters, those that there are."""
+        arrays = {"time": self.time, "group": self.group, "cluster": self.cluster}
+        return {name: values for name, values in arrays.items() if values is not None}
 
     @property
     def splits(self) -> bool:
@@ -130,12 +132,10 @@ class RowOrder:
     def digest(self) -> str:
         """The sha256 of times, groups and gap."""
         digest = hashlib.sha256(f"{self.gap!r}".encode())
-        arrays = {"time": self.time, "group": self.group, "cluster": self.cluster}
-        for name, values in arrays.items():
-            if values is not None:
-                # the same bytes on every machine
-                kind = "<f8" if name == "time" else "<i8"
-                digest.update(name.encode() + np.asarray(values, dtype=kind).tobytes())
+        for name, values in self._arrays.items():
+            # the same bytes on every machine
+            kind = "<f8" if name == "time" else "<i8"
+            digest.update(name.encode() + np.asarray(values, dtype=kind).tobytes())
         return digest.hexdigest()
 
 
@@ -226,15 +226,9 @@ def read_order(
             "--group and --cluster-by are both given, and rows of a group count as one already",
             "leave one out",
         )
-    times, are_dates = None, False
-    if time is not None:
-        times, are_dates = _read_times(table, time)
-    codes, groups = None, frozenset[Any]()
-    if group is not None:
-        codes, groups = _read_groups(table, group, "group")
-    cluster = None
-    if cluster_by is not None:
-        cluster, _ = _read_groups(table, cluster_by, "cluster-by")
+    times, are_dates = _read_times(table, time) if time is not None else (None, False)
+    codes, groups = _read_groups(table, group, "group")
+    cluster, _ = _read_groups(table, cluster_by, "cluster-by")
     return RowOrder(
         time=times,
         group=codes,
@@ -295,21 +289,20 @@ def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
 
 
 def _read_groups(
-    table: OrderedTable, name: str, flag: str
-) -> tuple[np.ndarray, frozenset[Any]]:
+    table: OrderedTable, name: str | None, flag: str
+) -> tuple[np.ndarray | None, frozenset[Any]]:
     """Return the group of each row as a number, and what the groups are called."""
+    if name is None:
+        return None, frozenset()
     column = _find_column(table, name, flag)
     _refuse_missing(table, column, f"--{flag} {name}", "group")
     codes, groups = pd.factorize(column)
-    if len(groups) == 1:
+    if len(groups) in (1, len(codes)):
+        problem = "all rows are of one group"
+        if len(groups) > 1:
+            problem = "each row has a group of its own, so nothing is kept together"
         raise DataError(
-            f"{table.name}: --{flag} {name}, but all rows are of one group",
-            f"name another column, or leave --{flag} out",
-        )
-    if len(groups) == len(codes):
-        raise DataError(
-            f"{table.name}: --{flag} {name}, but each row has a group of its own, so nothing is "
-            "kept together",
+            f"{table.name}: --{flag} {name}, but {problem}",
             f"name another column, or leave --{flag} out",
         )
     return np.asarray(codes, dtype=np.int64), frozenset(groups)
@@ -344,10 +337,7 @@ def _refuse_missing(
 def _read_gap(gap: str, *, are_dates: bool) -> float:
     """Return a distance in the unit of the times."""
     try:
-        if are_dates:
-            distance = pd.Timedelta(gap).total_seconds()
-        else:
-            distance = float(gap)
+        distance = pd.Timedelta(gap).total_seconds() if are_dates else float(gap)
     except ValueError:
         distance = -1.0
     if not (distance >= 0 and np.isfinite(distance)):

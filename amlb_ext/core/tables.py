@@ -333,9 +333,7 @@ def _check_missing_texts(values: pd.Series, name: str) -> None:
     """Refuse a target of numbers that a text such as ``None`` makes text, and so classes."""
     texts = {str(value) for value in values.dropna().unique()}
     lookalikes = missing_lookalikes(texts)
-    if not lookalikes:
-        return
-    if not _are_numbers(texts.difference(lookalikes)):
+    if not lookalikes or not _are_numbers(texts.difference(lookalikes)):
         return
     n_rows = int(values.isin(lookalikes).sum())
     raise DataError(
@@ -348,10 +346,8 @@ def _check_missing_texts(values: pd.Series, name: str) -> None:
 def _are_numbers(texts: Iterable[str]) -> bool:
     """Whether there are texts, and each of them is a number."""
     values = pd.Series(sorted(texts), dtype=object)
-    if len(values) == 0:
-        return False
     numbers = pd.to_numeric(values, errors="coerce")
-    return bool(numbers.notna().all())
+    return len(values) > 0 and bool(numbers.notna().all())
 
 
 def _lookalike_notes(name: str, values: pd.Series) -> list[str]:

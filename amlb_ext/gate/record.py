@@ -49,11 +49,15 @@ def write_record(
     key : bytes
         Signs the record where it is not empty (HMAC-SHA256, RFC 2104).
     """
+    entries = {}
+    for name, file in files.items():
+        checksum = sha256_file(Path(file)) if Path(file).is_file() else ""
+        entries[name] = {"name": file, "sha256": checksum}
     content = {
         "format": FORMAT,
         "tool": "hardsynth gate",
         "version": __version__,
-        "files": {name: _file_entry(file) for name, file in files.items()},
+        "files": entries,
         "settings": dict(settings),
         "outcome": gate.outcome,
         "checks": [{**vars(check), "outcome": check.outcome} for check in gate.checks],
@@ -61,12 +65,6 @@ def write_record(
     if key:
         content["signature"] = _signature(content, key)
     write_text(path, sealed_text(content))
-
-
-def _file_entry(file: str) -> dict[str, str]:
-    path = Path(file)
-    checksum = sha256_file(path) if path.is_file() else ""
-    return {"name": file, "sha256": checksum}
 
 
 def _signature(content: Mapping[str, Any], key: bytes) -> str:

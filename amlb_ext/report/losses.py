@@ -200,14 +200,12 @@ def _loss_of_suite(full: TaskPredictions) -> Loss:
         return Loss(
             name="scaled squared",
             title="squared error of the scaled target",
-            formula="((f - y) / range of the training targets)^2",
             basis="numbers",
             of_rows=lambda predicted: full.loss_of(predicted.f),
         )
     return Loss(
         name="brier",
         title="Brier loss",
-        formula="sum over classes of (f_c - 1[y = c])^2",
         basis="probabilities",
         of_rows=lambda predicted: full.loss_of(predicted.f),
     )

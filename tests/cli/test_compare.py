@@ -10,7 +10,6 @@ from commands import words_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from amlb_ext.cli import main
 from amlb_ext.comparison import compare
 
 # what is written and said matters here, not how good the models are
@@ -95,23 +94,3 @@ def test_an_order_that_one_file_alone_tells_is_refused(files, output_of, refused
 def test_bad_input_is_one_line(files, refused, more, message):
     there = [str(files[0] / word) if word == "tree.joblib" else word for word in more]
     assert message in refused(command(files[0], *there))
-
-
-@pytest.mark.exhaustive
-def test_a_table_with_semicolons_commas_and_an_id(files, output_of, capsys):
-    folder, table, _ = files
-    told = table[250:].assign(id=[f"row {k}" for k in range(250)])
-    told["a"] = [str(value).replace(".", ",") for value in told["a"]]
-    told.to_csv(folder / "told.csv", index=False, sep=";")
-    trees = ["--candidate", str(folder / "tree.joblib"), "--refits", "2"]
-    words = command(folder, *trees)
-    expected = json.loads(output_of(words, "--json"))
-    words[1] = str(folder / "told.csv")
-    reading = ["--decimal", ",", "--drop", "id"]
-    found = json.loads(output_of(words, reading, "--json"))
-    assert found.pop("about") != expected.pop("about")  # the name of the table
-    assert found == expected
-    assert main([*words, *reading]) == 0
-    shown = capsys.readouterr().err
-    assert "target 'label' (binary, 2 classes)" in shown
-    assert "separated by semicolons" in shown

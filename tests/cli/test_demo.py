@@ -1,22 +1,9 @@
 """The parts of the demo that take no minute; ``make demo`` runs all of it."""
 
 import pytest
-import yaml
 
 from amlb_ext.cli import demo
-from amlb_ext.core.assets import asset_path
-from amlb_ext.core.config import build_config, read_config
 from amlb_ext.core.errors import RunError
-from amlb_ext.core.estimators import check_is_listed
-
-
-def test_its_settings_and_its_framework_can_be_used():
-    folder = asset_path("resources", "demo")
-    config = build_config(read_config(folder / "settings.yaml"))
-    assert config.split.folds == 2
-    (entry,) = yaml.safe_load((folder / "frameworks.yaml").read_text()).values()
-    for family in ("classifier", "regressor"):
-        check_is_listed("demo", entry["params"][family], {})
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path, refused):

@@ -1,5 +1,8 @@
 """Settings as flags: each has one, and what it is given reaches the record."""
 
+import shlex
+from operator import attrgetter
+
 import pytest
 
 from amlb_ext.cli.command import all_commands
@@ -23,49 +26,45 @@ def test_defaults_on_the_command_line_are_the_defaults_of_the_library():
     assert config_of() == build_config()
 
 
-def test_flags_reach_their_settings():
-    typed = (
-        "--baseline ridge --baseline-params alpha=2.5 --rule absolute --alpha .2 "
-        "--composition bad,ga --synthesizer copula"
-    )
-    config = config_of(*typed.split(), "--class-alpha", "{yes: 0.4}")
-    assert config.baseline.model == "ridge"
-    assert config.baseline.params == {"alpha": 2.5}
-    assert config.hardness.alpha == 0.2
-    assert config.composition == ("bad", "ga")
-    assert config.synthesizer.name == "copula"
-    assert config.hardness.class_alpha == {"yes": 0.4}
+CLASSES = "--rule wrong --class-alpha"
+#: Words, the setting that they give, and its value.
+TYPED = [
+    ("--baseline ridge", "baseline.model", "ridge"),
+    ("--baseline-params alpha=2.5", "baseline.params", {"alpha": 2.5}),
+    ("--rule absolute --alpha .2", "hardness.alpha", 0.2),
+    ("--over union", "hardness.over", "union"),
+    ("--synthesizer copula", "synthesizer.name", "copula"),
+    # of one value the last counts, and of a list all do
+    ("--seed 3 --seed 4", "seed", 4),
+    ("--composition bad,ga", "composition", ("bad", "ga")),
+    (
+        "--composition bad ga --seed 1 --composition synthetic",
+        "composition",
+        ("bad", "ga", "synthetic"),
+    ),
+    ("--targets price rent", "source.targets", ("price", "rent")),
+    ("--targets price,rent", "source.targets", ("price", "rent")),
+    ("--targets 'price, EUR' rent", "source.targets", ("price, EUR", "rent")),
+    (f"{CLASSES} '{{yes: 0.4}}'", "hardness.class_alpha", {"yes": 0.4}),
+    (f"{CLASSES} '{{\"a,b\": .3}}'", "hardness.class_alpha", {"a,b": 0.3}),
+    (
+        f"{CLASSES} '<=50K=.3,>50K=.6'",
+        "hardness.class_alpha",
+        {"<=50K": 0.3, ">50K": 0.6},
+    ),
+    (
+        f"{CLASSES} '<=50K=.3' --class-alpha '>50K=.6'",
+        "hardness.class_alpha",
+        {"<=50K": 0.3, ">50K": 0.6},
+    ),
+]
 
 
-def test_of_one_value_the_last_counts_and_of_a_list_all_do():
-    assert config_of("--seed", "3", "--seed", "4", "--rule", "wrong").seed == 4
-    words = [
-        "--composition",
-        "bad",
-        "ga",
-        "--rule",
-        "wrong",
-        "--composition",
-        "synthetic",
-    ]
-    assert config_of(*words).composition == ("bad", "ga", "synthetic")
+@pytest.mark.parametrize(("words", "setting", "value"), TYPED)
+def test_flags_reach_their_settings(words, setting, value):
+    assert attrgetter(setting)(config_of(*shlex.split(words))) == value
 
 
-def test_thresholds_per_class_as_one_types_them():
-    words = "--rule", "wrong", "--class-alpha"
-    for typed in (["<=50K=.3,>50K=.6"], ["<=50K=.3", words[2], ">50K=.6"]):
-        found = config_of(*words, *typed).hardness.class_alpha
-        assert found == {"<=50K": 0.3, ">50K": 0.6}
-    assert config_of(*words, '{"a,b": .3}').hardness.class_alpha == {"a,b": 0.3}
-    with pytest.raises(ConfigError, match="is not a mapping"):
-        config_of(*words, "a=.3,b")
-
-
-def test_several_targets_as_one_types_them():
-    assert config_of("--targets", "price", "rent").source.targets == ("price", "rent")
-    assert config_of("--targets", "price,rent").source.targets == ("price", "rent")
-    assert config_of("--targets", "price, EUR", "rent").source.targets == (
-        "price, EUR",
-        "rent",
-    )
-    assert config_of("--over", "union").hardness.over == "union"
+def test_what_is_no_pair_is_refused():
+    with pytest.raises(ConfigError, match="--class-alpha is 'b'"):
+        config_of("--rule", "wrong", "--class-alpha", "a=.3,b")

@@ -29,17 +29,8 @@ COLUMNS = ["--series", "item_id", "--time", "timestamp", "--target", "target"]
         ([*COLUMNS, "--horizon", "12", "--baseline", "tetha"], "did you mean 'theta'"),
         ([*COLUMNS, "--horizon", "90"], "the longest series"),
         (
-            [
-                "--series",
-                "shop",
-                "--time",
-                "timestamp",
-                "--target",
-                "target",
-                "--horizon",
-                "3",
-            ],
-            "no column 'shop', named by --series",
+            [*COLUMNS, "--horizon", "3", "--series", "shop"],
+            "no column 'shop', named by",
         ),
         ([*COLUMNS, "--horizon", "12", "--frequency", "moonly"], "'moonly' is unknown"),
         ([*COLUMNS, "--horizon", "12", "--rule", "band"], "no rule is called 'band'"),
@@ -66,16 +57,6 @@ def test_a_definition_says_what_the_flags_would(table, tmp_path, output_of):
     assert "30 test origins" in output_of(
         "compare", f"{definition}#shops", words, "--candidate seasonal_naive"
     )
-
-
-def test_a_comparison_takes_one_task_of_a_definition(tmp_path, refused):
-    definition = tmp_path / "mine.yaml"
-    dataset = "{path: x.csv, type: timeseries}"
-    definition.write_text(
-        f"- name: a\n  dataset: {dataset}\n- name: b\n  dataset: {dataset}\n"
-    )
-    words = ["--baseline", "theta", "--candidate", "ets"]
-    assert "has 2 forecasting tasks" in refused("compare", definition, words)
 
 
 def test_series_and_tables_are_not_mixed(table, tmp_path, refused):

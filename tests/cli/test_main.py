@@ -92,8 +92,8 @@ def test_what_a_command_calls_says_its_flags():
         ("compare --target", "--target needs a value, NAME"),
         ("certify hard --size ful", "did you mean 'full'"),
         ("score DIR --results-dir x", "did you mean --results"),
-        ("estimate m.csv d.csv --time day", "rows in time order are not; use 'hardsynth comp"),
-        ("estimate m.csv d.csv --series=id", "values of a series are not; use 'hardsynth comp"),
+        ("estimate m.csv d.csv --time day", "are not; use 'hardsynth compare'"),
+        ("estimate m.csv d.csv --series=id", "are not; use 'hardsynth compare'"),
         ("publish DIR --server test nope", "unknown argument nope (see"),
         # the dashes alone make no two flags alike
         ("estimate m.csv d.csv --baseline f", "unknown argument --baseline (see"),

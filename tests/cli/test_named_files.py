@@ -6,20 +6,12 @@ from amlb_ext.cli.values import named_files
 from amlb_ext.core.errors import ConfigError
 
 
-def test_a_path_may_hold_the_sign(tmp_path, monkeypatch):
+def test_a_path_may_hold_the_sign_but_not_be_read_in_two_ways(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "x=y"
-    folder.mkdir()
-    (folder / "m.skops").write_text("")
-    whole = str(folder / "m.skops")
-    assert named_files([whole], "--candidate") == {"m": whole}
-    assert named_files(["x=y/m.skops"], "--candidate") == {"m": "x=y/m.skops"}
-    assert named_files([f"new={whole}"], "--candidate") == {"new": whole}
-
-
-def test_a_word_that_is_a_file_in_two_readings_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("new=m.csv", "m.csv"):
-        (tmp_path / name).write_text("")
+    (tmp_path / "x=y").mkdir()
+    for name in ("x=y/m.skops", "new=m.csv", "m.csv"):
+        (tmp_path / name).touch()
+    for word, name in (("x=y/m.skops", "m"), ("new=x=y/m.skops", "new")):
+        assert named_files([word], "--candidate") == {name: "x=y/m.skops"}
     with pytest.raises(ConfigError, match="can be read in two ways"):
         named_files(["new=m.csv"], "--candidate")

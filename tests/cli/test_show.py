@@ -1,13 +1,11 @@
 """``hardsynth show``: stored certificates, without measuring."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from small_suites import write_suite
 
 from amlb_ext.core.unit import ROW
-from amlb_ext.pipeline.summary import generation_summary
 from amlb_ext.suite import Layout
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.validity import Certificate, Measure
@@ -44,10 +42,7 @@ def test_it_prints_what_is_stored_and_names_what_is_not(suite, output_of, monkey
     )
     out = output_of("show", suite)
     assert out.startswith("cars (binary): describe")
-    assert "homes: no certificate is stored; 'hardsynth certify' measures it" in out
-
-
-def test_as_json_and_for_one_task(suite, output_of):
+    assert "homes: no certificate is stored; measure them: hardsynth certify" in out
     printed = json.loads(output_of("show", suite, "-t cars --json"))
     assert printed["cars"]["verdict"] == "describe"
 
@@ -58,18 +53,3 @@ def test_as_json_and_for_one_task(suite, output_of):
 )
 def test_what_is_not_there_is_an_error(suite, refused, task, message):
     assert message in refused("show", suite, "-t", [task])
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "command"),
-    [
-        ({}, "certify"),
-        ({"t": {"verdict": "rank", "checks": "", "reason": ""}}, "show"),
-    ],
-)
-def test_generate_names_the_command_that_measures_nothing_twice(verdicts, command):
-    report = SimpleNamespace(
-        tasks=[], verdicts=verdicts, notes=[], failures=[], written=True, out="hard"
-    )
-    report.twin = report.benchmark = ""
-    assert f"judge it:  hardsynth {command} hard" in generation_summary(report)

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 MISTYPED = [
     "generate nope.csv -o out",
     "harden nope.yaml -o out",
@@ -28,17 +26,10 @@ MISTYPED = [
 ]
 
 
-@pytest.mark.parametrize("words", MISTYPED)
-def test_it_is_one_line_and_status_2(words, tmp_path, monkeypatch, refused):
-    monkeypatch.chdir(tmp_path)
-    error = refused(words.split())
-    assert "nope" in error
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_nothing_heavy_is_imported(tmp_path):
+def test_it_is_one_line_and_status_2_and_nothing_heavy_is_imported(tmp_path):
     # nor to refuse a pickle that nobody permitted to load
-    for name in ("t.csv", "f.joblib", "g.joblib"):
+    given = ["f.joblib", "g.joblib", "t.csv"]
+    for name in given:
         (tmp_path / name).touch()
     pickles = "compare t.csv --target y --baseline f.joblib --candidate g.joblib"
     code = (
@@ -55,5 +46,11 @@ def test_nothing_heavy_is_imported(tmp_path):
         check=True,
         cwd=tmp_path,
     )
-    assert "f.joblib is a pickle" in done.stderr
+    *lines, last = done.stderr.splitlines()
+    assert len(lines) == len(MISTYPED)
+    for words, line in zip(MISTYPED, lines, strict=True):
+        assert line.startswith("hardsynth: error: "), words
+        assert "nope" in line
+    assert "f.joblib is a pickle" in last
     assert done.stdout.strip() == "[]"
+    assert sorted(path.name for path in tmp_path.iterdir()) == given

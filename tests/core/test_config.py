@@ -33,12 +33,6 @@ def test_labels_of_a_generator_are_those_of_population_rows():
     assert build_config({"synthesizer": swarm}).synthesizer.learn_from == "population"
 
 
-def test_user_settings_win_over_the_preset():
-    config = build_config({"preset": "literal"}, {"search": {"kappa": 0.25}})
-    assert config.search.kappa == 0.25
-    assert config.search.operators.start == "unique"  # the rest of the preset stays
-
-
 def test_kappa_is_open_only_where_nobody_set_it():
     assert build_config().search.kappa is None
     assert build_config().search.pressure == 0  # until a calibration has settled it

@@ -58,14 +58,6 @@ def test_negative_zero_is_zero_and_missing_equals_missing():
     assert own.tolist() == other.tolist()[::-1]
 
 
-def test_categories_in_another_order_are_compared_by_value():
-    one = pd.DataFrame({"c": pd.Categorical(["a", "b"], ["a", "b"])})
-    own, other = number_rows(
-        one, pd.DataFrame({"c": pd.Categorical(["a", "b"], ["b", "a"])})
-    )
-    assert own.tolist() == other.tolist()
-
-
 def test_tables_without_rows():
     one = table(3, 0)
     assert [len(n) for n in number_rows(one[:0], one, one[:0])] == [0, 3, 0]
@@ -74,11 +66,11 @@ def test_tables_without_rows():
 
 
 def test_many_rows_of_few_values_cost_no_pairs():
-    """Two billion pairs would take minutes."""
+    """A billion pairs would take minutes."""
     asked, many = (
-        table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 200_000)
+        table(n, n, levels=1, columns=12, numbers=0) for n in (10_000, 100_000)
     )
     own, other = number_rows(asked, many)
     inside = many.merge(asked.drop_duplicates(), how="inner")
-    assert (other >= 0).sum() == len(inside) > 100_000
+    assert (other >= 0).sum() == len(inside) > 50_000
     assert len(np.unique(own)) == len(asked.drop_duplicates())

@@ -172,12 +172,6 @@ def test_a_column_is_the_same_in_memory_and_as_a_file(case, tmp_path):
     pd.testing.assert_frame_equal(again.features, task.features)
 
 
-def test_the_order_of_categories_is_kept():
-    sizes = pd.Categorical(["S", "L", "M", "S"] * 10, categories=["S", "M", "L"])
-    frame = pd.DataFrame({"size": sizes, "y": [0, 1] * 20})
-    assert make_task(frame, "y", name="t").columns[0].categories == ("S", "M", "L")
-
-
 def test_a_column_that_becomes_texts_is_told():
     frame = pd.DataFrame(
         {"a": [1, "x", 2.5, None], "b": [1, None, 2, 3], "c": ["1", "2", None, "4"]}

@@ -2,11 +2,9 @@
 
 from itertools import combinations
 
-import pandas as pd
 import pytest
 
-from amlb_ext.core.tables import label_notes, make_task
-from amlb_ext.sources.reading import describe_reading
+from amlb_ext.core.tables import label_notes
 
 
 @pytest.mark.parametrize(
@@ -28,16 +26,6 @@ def test_nearly_the_same_label_is_told(pair):
     assert "nearly the same label" in note
     first, second = note.removeprefix("has ").split(", nearly")[0].split(" and ")
     assert first != second
-
-
-def test_every_source_tells_it():
-    labels = ["<=50K", "<=50K.", ">50K", ">50K."] * 10
-    task = make_task(pd.DataFrame({"x": range(40), "pay": labels}), "pay", name="adult")
-    told = [note for note in task.notes if "nearly the same label" in note]
-    assert len(told) == 2
-    assert told[0].startswith("the target 'pay' has '<=50K' and '<=50K.', nearly")
-    # before the work, too, and by commands that print no notes
-    assert "it has '<=50K' and" in describe_reading(task).target_warning
 
 
 @pytest.mark.parametrize("separator", ["|", ";", ", ", "/", "+"])

@@ -6,27 +6,12 @@ import pytest
 
 from amlb_ext.core.errors import SourceError
 from amlb_ext.core.files import cache_folder
-from amlb_ext.core.paths import TABLE_ENDINGS, check_sources, missing_source_file
+from amlb_ext.core.paths import TABLE_ENDINGS, check_sources
 from amlb_ext.sources.read_table import READERS
 
 
 def test_the_endings_of_tables_are_those_that_can_be_read():
     assert set(TABLE_ENDINGS) == set(READERS)
-
-
-@pytest.mark.parametrize(
-    "spec", ["bundled/toy.csv", "nope.parquet", "nope.yaml#iris", "~/nope.ARFF"]
-)
-def test_a_file_that_is_not_there_is_missing(spec, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert missing_source_file(spec) is not None
-
-
-@pytest.mark.parametrize(
-    "spec", ["bundled/toy", "openml/t/31", "validation", "https://a.org/nope.csv"]
-)
-def test_what_is_no_path_is_not_looked_for(spec):
-    assert missing_source_file(spec) is None
 
 
 def test_one_missing_file_among_others_is_left_to_the_reader():

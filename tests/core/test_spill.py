@@ -9,12 +9,9 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core import spill as module
-from amlb_ext.core.config import build_config
-from amlb_ext.core.parallel import Execution
 from amlb_ext.core.spill import Spill
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
-from amlb_ext.pipeline import Request, generate, generate_suite
 
 
 @pytest.fixture
@@ -71,12 +68,6 @@ def test_a_shared_table_stays_shared(task, tmp_path):
     assert first.features is second.features
 
 
-def test_several_files(task, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SEGMENT", 2048)
-    spill = Spill(tmp_path, in_memory=0)
-    assert [spill.keep(task).content_hash for _ in range(3)] == [task.content_hash] * 3
-
-
 def test_a_full_disk_leaves_the_task_in_memory(task, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -85,45 +76,3 @@ def test_a_full_disk_leaves_the_task_in_memory(task, tmp_path, monkeypatch):
     spill = Spill(tmp_path, in_memory=0)
     assert spill.keep(task).content_hash == task.content_hash
     assert spill.on_disk == 0
-
-
-def test_a_suite_made_of_spilled_tables_has_the_same_bytes(tmp_path, monkeypatch):
-    cheap = {
-        "baseline": {"model": "ridge"},
-        "synthesizer": {"name": "local", "times": 1},
-        "split": {"folds": 1},
-        "search": {"kappa": 0.005, "copies": 1},
-        "composition": ["weighted"],
-        "train_hard": False,
-    }
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"x": rng.random(60), "c": rng.choice(["u", "v"], 60)})
-    table["y"] = 3 * table["x"] + rng.normal(0, 0.3, 60)
-    table.to_csv(tmp_path / "t.csv", index=False)
-    made, spills = {}, []
-    for in_memory in (0, 1 << 30):
-
-        def keeper(folder, most=in_memory):
-            spills.append(Spill(folder, in_memory=most))
-            return spills[-1]
-
-        monkeypatch.setattr(generate, "Spill", keeper)
-        out = tmp_path / str(in_memory)
-        source = (str(tmp_path / "t.csv"),)
-        generate_suite(
-            Request(
-                source,
-                build_config(cheap),
-                out,
-                Execution(1, ""),
-                quiet=True,
-                certificate="none",
-            )
-        )
-        made[in_memory] = {
-            path.relative_to(out): path.read_bytes()
-            for path in out.rglob("*")
-            if path.is_file()
-        }
-    assert [spill.on_disk > 0 for spill in spills] == [True, False]
-    assert made[0] == made[1 << 30]

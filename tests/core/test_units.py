@@ -183,13 +183,6 @@ def process_id(_):
     return os.getpid()
 
 
-def test_an_outcome_names_the_process_that_computed_it():
-    unit = Unit("id", "", process_id, (0,))
-    (outcome,) = run_units([unit], Execution(workers=2))
-    assert outcome.where.endswith(f"process {outcome.result}")
-    assert outcome.result != os.getpid()
-
-
 def test_pools_hand_on_their_idle_processes():
     first = dict(run_jobs(process_id, [(i,) for i in range(6)], workers=2))
     with pytest.raises(ValueError, match="1"):

@@ -80,24 +80,6 @@ def test_every_byte_of_a_sealed_file_counts(suite, name):
     assert open_sealed(path) is not None
 
 
-@pytest.mark.exhaustive
-def test_every_file_but_the_manifest_is_mended(suite, whole, desk, output_of):
-    rng = np.random.default_rng(7)
-    for relative in contents(suite):
-        if not relative.endswith(("manifest.json", "notes.txt")):
-            flip(suite / relative, rng)
-    (suite / "mine.txt").write_text("foreign")
-    (suite / "data/t_full/t_full_test_0.parquet").write_text(
-        "AMLB's, of the damaged file"
-    )
-    said = output_of("verify", suite, "--repair -j 1", sources(desk))
-    assert "data/t_full/t_full_test_0.csv was made again." in said
-    assert "warning: mine.txt is not part of the suite." in said
-    assert (suite / "mine.txt").read_text() == "foreign"
-    (suite / "mine.txt").unlink()
-    assert contents(suite) == contents(whole)
-
-
 def test_what_is_missing_is_made_again_and_the_rest_is_kept(
     suite, whole, desk, monkeypatch
 ):
@@ -187,66 +169,44 @@ def test_other_numbers_on_this_machine_are_no_repair(suite, desk, refused, monke
     assert contents(suite) == before
 
 
-def test_a_named_target_is_remembered(tmp_path, desk):
-    table = pd.read_csv(desk / "t.csv")[["y", "a", "b"]]
-    table.to_csv(tmp_path / "first.csv", index=False)
-    out = tmp_path / "hard"
-    words = [
-        tmp_path / "first.csv",
-        *words_of("--target y -o", out, "--certificate none"),
-    ]
-    assert cheap("generate", *words) == 0
-    before = contents(out)
-    more = ["--source", str(tmp_path / "first.csv")]
-    for victim in ("data/first_full/first_full_test_0.csv", "hardsynth/manifest.json"):
-        (out / victim).write_bytes((out / victim).read_bytes()[:-30])
-        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
-        assert contents(out) == before
-
-
-def test_a_twin_is_mended(tmp_path, desk):
-    user = tmp_path / "user"
+def twin(folder, desk):
+    """Write a user directory with a benchmark; return what makes its twin, and what repairs it."""
+    user = folder / "user"
     (user / "benchmarks").mkdir(parents=True)
     shutil.copy(desk / "t.csv", user / "t.csv")
     dataset = {"path": "{user}/t.csv", "target": "y"}
-    limits = {"max_runtime_seconds": 60, "cores": 1}
-    tasks = [{"name": "t", "dataset": dataset, **limits}]
+    tasks = [{"name": "t", "dataset": dataset, "max_runtime_seconds": 60, "cores": 1}]
     (user / "benchmarks/mine.yaml").write_text(yaml.safe_dump(tasks))
-    (user / "config.yaml").write_text(
-        "benchmarks:\n  definition_dir: ['{user}/benchmarks', '{root}/resources/benchmarks']\n"
-    )
-    out, more = tmp_path / "hard", ["--userdir", str(user)]
-    assert cheap("harden", "mine", "-o", out, "--certificate", "none", *more) == 0
+    places = "['{user}/benchmarks', '{root}/resources/benchmarks']"
+    (user / "config.yaml").write_text(f"benchmarks:\n  definition_dir: {places}\n")
+    more = ["--userdir", str(user)]
+    return ["harden", "mine", *more], more
+
+
+def several_targets(folder, desk):
+    """Write a table with two targets, neither of which is its last column; the same of it."""
+    frame = pd.read_csv(desk / "t.csv").assign(z=lambda t: t["y"] ** 2)
+    path = folder / "two.csv"
+    frame[["y", "z", "a", "b"]].to_csv(path, index=False)
+    return ["generate", path, "--targets", "y", "z"], ["--source", str(path)]
+
+
+@pytest.mark.parametrize(
+    ("make", "victims"),
+    [
+        (twin, ("data/t_full/t_full_test_0.csv", "benchmarks/mine_hard.yaml")),
+        (several_targets, ("data/two_z_full/two_z_full_test_0.csv",)),
+    ],
+)
+def test_other_suites_are_mended(make, victims, tmp_path, desk):
+    words, more = make(tmp_path, desk)
+    out = tmp_path / "hard"
+    assert cheap(*words, "-o", out, "--certificate", "none") == 0
     before = contents(out)
     rng = np.random.default_rng(3)
-    for victims in (
-        ["data/t_full/t_full_test_0.csv", "benchmarks/mine_hard.yaml"],
-        ["hardsynth/manifest.json"],
-    ):
-        for victim in victims:
+    for damaged in (victims, ["hardsynth/manifest.json"]):
+        for victim in damaged:
             flip(out / victim, rng)
-        assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
-        assert contents(out) == before
-
-
-def test_several_targets_are_mended(tmp_path, desk):
-    frame = pd.read_csv(desk / "t.csv").assign(z=lambda t: t["y"] ** 2)
-    frame.to_csv(tmp_path / "two.csv", index=False)
-    out = tmp_path / "hard"
-    words = [
-        tmp_path / "two.csv",
-        *words_of("--targets y z -o", out, "--certificate none"),
-    ]
-    assert cheap("generate", *words) == 0
-    before = contents(out)
-    rng = np.random.default_rng(4)
-    for victims in (
-        ["data/two_z_full/two_z_full_test_0.csv"],
-        ["hardsynth/manifest.json"],
-    ):
-        for victim in victims:
-            flip(out / victim, rng)
-        more = ["--source", str(tmp_path / "two.csv")]
         assert main(["verify", str(out), "--repair", "-q", "-j", "1", *more]) == 0
         assert contents(out) == before
 

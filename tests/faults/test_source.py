@@ -10,7 +10,6 @@ import pytest
 from folders import contents
 from small_faults import CHEAP, cheap, error_of, write_table
 
-from amlb_ext.sources import files
 from amlb_ext.suite import SuiteFiles, verify_suite
 
 
@@ -19,42 +18,11 @@ def tables(tmp_path):
     return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
 
 
-@pytest.mark.exhaustive
-def test_a_table_deleted_between_listing_and_loading(
-    tables, tmp_path, capsys, monkeypatch
-):
-    read = files.read_table
-
-    def vanish(path, *options):
-        tables[1].unlink(missing_ok=True)
-        return read(path, *options)
-
-    monkeypatch.setattr(files, "read_table", vanish)
-    out = tmp_path / "hard"
-    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 1
-    suite = SuiteFiles.load(out)
-    assert list(suite.tasks) == ["a"]
-    (failure,) = suite.manifest.failures
-    assert failure["task"] == "b"
-    assert "b.csv" in failure["reason"]
-    assert verify_suite(out) == []
-    # it is back: the same command adds it and keeps the others
-    monkeypatch.undo()
-    write_table(tables[1], 10)
-    before = {path: path.stat().st_mtime_ns for path in out.glob("data/*/*.csv")}
-    assert cheap("generate", *tables, "-o", out, "--certificate", "none") == 0
-    assert before == {path: path.stat().st_mtime_ns for path in before}
-    other = tmp_path / "undisturbed"
-    assert cheap("generate", *tables, "-o", other, "--certificate", "none") == 0
-    assert contents(out) == contents(other)
-
-
 def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     out, table = tmp_path / "hard", tables[0]
-    words = ["generate", str(table), "-o", str(out), *CHEAP, "--certificate", "none"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "amlb_ext", *words, "--folds", "2"]
-    )
+    words = ["generate", table, "--certificate", "none", "--folds", "2", "-o"]
+    command = [sys.executable, "-m", "amlb_ext", *map(str, words), str(out), *CHEAP]
+    process = subprocess.Popen([*command, "--folds", "2"])
     while process.poll() is None and not list(
         out.glob("hardsynth/*/fold_*/record.json")
     ):
@@ -64,22 +32,13 @@ def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     content = table.read_bytes()
     table.unlink()
     before = contents(out)
-    assert (
-        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
-        == 2
-    )
+    assert cheap(*words, out) == 2
     assert "a.csv" in error_of(capsys)
     assert contents(out) == before  # what was finished waits for it
     table.write_bytes(content)
-    assert (
-        cheap("generate", table, "-o", out, "--certificate", "none", "--folds", "2")
-        == 0
-    )
+    assert cheap(*words, out) == 0
     other = tmp_path / "undisturbed"
-    assert (
-        cheap("generate", table, "-o", other, "--certificate", "none", "--folds", "2")
-        == 0
-    )
+    assert cheap(*words, other) == 0
     assert contents(out) == contents(other)
 
 

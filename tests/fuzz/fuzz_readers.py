@@ -1,30 +1,21 @@
-"""Coverage-guided fuzzing of the readers: any input gives a result or a HardsynthError.
+"""The readers, and inputs of theirs: any input gives a result or a HardsynthError, and quickly.
 
-    python tests/fuzz/fuzz_readers.py READER SECONDS [FOLDER]
-
-READER is one of yaml, arff, csv, archive, manifest. Needs ``atheris`` beside the package (pip
-install atheris, in an environment of its own). An input that ends in another exception, takes more
-than 5 seconds or more than 512 MiB is a finding, and kept in FOLDER (default: ``cases`` beside
-this file, which ``test_fuzz_cases`` replays); findings at the same place in the code are kept
-once. The last line says how many inputs were run and how many findings there are.
+``cases`` holds what coverage-guided fuzzing (atheris) found once.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import io
 import json
 import os
 import resource
 import shutil
 import signal
-import sys
 import tarfile
 import tempfile
 import time
-import traceback
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -265,98 +256,3 @@ def seeds(reader: str) -> Iterator[bytes]:
                 "pair": {"name": "p", "of": "o", "tasks": {}},
             }
         ).encode()  # fmt: skip
-
-
-WORDS = {
-    "yaml": ["<<", "*a", "&a ", "!!int ", "!!python/name:os.system", "!!timestamp ", "{user}",
-             "{root}", "path", "train", "test", "target", "dataset", "openml_task_id", "null",
-             "~x/", "2001-99-99", "0b_", "0x_", "!!binary ", "..", "? ", "- ", "|\\x0a",
-             "__defaults__"],
-    "arff": ["@attribute", "@data", "@relation", "numeric", "string", "date", "relational",
-             "{0 1}", "{", "}", "?", "'", "\\\\", "\\\\u", "1e999", "nan", "inf"],
-    "csv": ["\\x00", "\\x22", "nan", "inf", "1e999", "99999999999999999999", "True", "\\x0d"],
-    "archive": ["ustar", "PK\\x01\\x02", "PK\\x03\\x04", "PK\\x05\\x06", "PK\\x06\\x06", "..",
-                "GNU.sparse.map=", "GNU.sparse.major=1", "path=", "size=", "././@LongLink"],
-    "manifest": ["null", "NaN", "1e999", "{}", "[]", "\\x22form\\x22", "\\x22categories\\x22",
-                 "\\x22tasks\\x22", "\\x22pair\\x22", "[[[[", "\\\\ud800"],
-}  # fmt: skip
-
-
-def main(reader: str, seconds: float, kept: Path) -> None:
-    """Fuzz one reader for so long."""
-    import atheris
-
-    with atheris.instrument_imports(
-        include=["amlb_ext.sources", "amlb_ext.core", "yaml", "arff"]
-    ):
-        import arff  # noqa: F401
-
-        import amlb_ext.sources.amlb_yaml
-        import amlb_ext.sources.files
-    with atheris.instrument_imports(include=["amlb_ext.suite"]):
-        import amlb_ext.suite.manifest  # noqa: F401
-    for module in ("zipfile", "tarfile", "json.decoder"):
-        for entry in vars(sys.modules[module]).values():
-            if isinstance(entry, type) and entry.__module__ == module:
-                for method in list(vars(entry).values()):
-                    if callable(method) and hasattr(method, "__code__"):
-                        atheris.instrument_func(method)
-    kept.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix="corpus-"))
-    for number, seed in enumerate(seeds(reader)):
-        (work / f"seed{number}").write_bytes(seed)
-    for case in kept.iterdir():
-        shutil.copyfile(case, work / case.name)
-    words = work.with_suffix(".dict")
-    words.write_text(
-        "\n".join(f'"{word}"' for word in WORDS[reader]) + "\n", encoding="ascii"
-    )
-    places: set[str] = set()
-    count, end, slowest, base = 0, time.monotonic() + seconds, 0.0, _peak()
-
-    def once(data: bytes) -> None:
-        nonlocal count, slowest
-        count += 1
-        start = time.monotonic()
-        try:
-            run_one(reader, data)
-        except (Exception, Hang) as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            place = (
-                f"{type(error).__name__} at {frames[-1].filename}:{frames[-1].lineno}"
-            )
-            if isinstance(error, Hang | RecursionError):
-                ours = [f for f in frames if "amlb_ext" in f.filename] or frames
-                place = f"{type(error).__name__} below {ours[-1].filename}:{ours[-1].lineno}"
-            if place not in places:
-                places.add(place)
-                name = hashlib.sha256(data).hexdigest()[:12]
-                (kept / name).write_bytes(data)
-                print(f"FOUND {reader}/{name}: {place}: {str(error)[:200]}", flush=True)
-        slowest = max(slowest, time.monotonic() - start)
-        if time.monotonic() > end:
-            more = (_peak() - base) >> 20
-            print(
-                f"{reader}: {count} inputs in {seconds:g} s, {len(places)} findings, slowest "
-                f"{slowest:.2f} s, {more} MiB of memory above the start",
-                flush=True,
-            )
-            shutil.rmtree(work, ignore_errors=True)
-            os._exit(0)
-
-    flags = [
-        f"-dict={words}",
-        "-max_len=8192",
-        "-timeout=60",
-        "-rss_limit_mb=4096",
-        "-verbosity=0",
-    ]
-    atheris.Setup([sys.argv[0], *flags, str(work)], once)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] not in TARGETS:
-        sys.exit(f"usage: fuzz_readers.py {{{','.join(TARGETS)}}} SECONDS [FOLDER]")
-    folder = Path(sys.argv[3]) if len(sys.argv) > 3 else CASES / sys.argv[1]
-    main(sys.argv[1], float(sys.argv[2]), folder)
