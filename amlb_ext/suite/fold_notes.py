@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from amlb_ext.core.notes import NO_FAILURES, Span, merge_spans, sentence
@@ -157,13 +158,12 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     """
     changes = []
     if dropped:
-        changes.append(
-            f"{dropped} row{_plural_s(dropped)} of classes without training rows left out"
-        )
-    cells = sum(substituted.values())
-    if cells:
+        s = "" if dropped == 1 else "s"
+        changes.append(f"{dropped} row{s} of classes without training rows left out")
+    if cells := substituted.total():
+        s = "" if cells == 1 else "s"
         columns = _shown_names(sorted(substituted))
-        changes.append(f"{cells} cell{_plural_s(cells)} replaced ({columns})")
+        changes.append(f"{cells} cell{s} replaced ({columns})")
     return ", ".join(changes)
 
 
@@ -196,39 +196,35 @@ def _folds_without_failures(task: str, folds: FoldEntries) -> FoldNote:
 
 def _rows_left_out(task: str, folds: FoldEntries) -> FoldNote:
     """Note the test rows that the untouched test folds lack."""
-    left_out: dict[int, int] = {}
+    left_out: Counter[int] = Counter()
     for fold, entry in folds.items():
         # dropped by the writer, or by the caller before it, which counts them by class
-        full = entry.parts.get("full", PartChanges())
-        by_class = entry.summary.get("left_out", {})
-        rows = full.dropped + sum(by_class.values())
-        if rows:
-            left_out[fold] = rows
-    rows = sum(left_out.values())
-    return _counted(ROWS_LEFT_OUT, task, folds, left_out, rows=rows)
+        left_out[fold] = entry.parts.get("full", PartChanges()).dropped
+        left_out[fold] += sum(entry.summary.get("left_out", {}).values())
+    concerned = [fold for fold, rows in left_out.items() if rows]
+    return _counted(ROWS_LEFT_OUT, task, folds, concerned, rows=left_out.total())
 
 
 def _cells_replaced(task: str, folds: FoldEntries) -> FoldNote:
     """Note the cells of the untouched test folds that differ from the source."""
-    concerned = []
+    replaced = {
+        fold: entry.parts.get("full", PartChanges()).substituted
+        for fold, entry in folds.items()
+    }
     by_column: Counter[str] = Counter()
-    for fold, entry in folds.items():
-        full = entry.parts.get("full", PartChanges())
-        if full.substituted:
-            concerned.append(fold)
-            by_column.update(full.substituted)
-    cells = sum(by_column.values())
+    for cells in replaced.values():
+        by_column.update(cells)
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
     detail = f" ({_shown_names(columns)})"
+    concerned = filter(replaced.get, replaced)
+    cells = by_column.total()
     return _counted(CELLS_REPLACED, task, folds, concerned, detail=detail, cells=cells)
 
 
 def _small_evaluation_sets(manifest: TableManifest, task: str) -> FoldNote:
-    small = {}
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
-    if entry is not None:
-        sizes = zip(entry.folds, entry.test_rows, strict=True)
-        small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
+    sizes = dict(zip(entry.folds, entry.test_rows, strict=True)) if entry else {}
+    small = {fold: rows for fold, rows in sizes.items() if rows < FEW_ROWS}
     note = _counted("few rows", task, manifest.tasks[task].folds, small)
     fewest, most = min(small.values(), default=0), max(small.values(), default=0)
     return replace(note, counts={"rows": Span(fewest, most)})
@@ -236,31 +232,33 @@ def _small_evaluation_sets(manifest: TableManifest, task: str) -> FoldNote:
 
 def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
     """Note the folds in which fewer rows were made than asked for, and why."""
-    made = 0
-    asked = 0
+    counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     # a fold may lack rows of both origins
     concerned = []
     for fold, entry in folds.items():
         summary = entry.summary
         # a fold of a swarm, or without failures, made none
-        counts = summary if side == "test" else summary.get("hard_train", {})
-        for origin, dropped_rows in counts.get("dropped", {}).items():
-            wanted = counts.get(f"{origin}_asked", 0)
-            if counts.get(origin, 0) >= wanted:
-                continue
-            concerned.append(fold)
-            made += counts[origin]
-            asked += wanted
-            dropped.update(dropped_rows)
+        of_side = summary if side == "test" else summary.get("hard_train", {})
+        for origin, dropped_rows in of_side.get("dropped", {}).items():
+            wanted = of_side.get(f"{origin}_asked", 0)
+            if of_side.get(origin, 0) < wanted:
+                concerned.append(fold)
+                counts.update(made=of_side[origin], asked=wanted)
+                dropped.update(dropped_rows)
     # in the order of the table of reasons, whatever was dropped first
-    reasons = []
-    for reason, description in REASONS.items():
-        if dropped[reason]:
-            reasons.append(f"{dropped[reason]} {description}")
+    known = REASONS.items()
+    reasons = [f"{dropped[reason]} {text}" for reason, text in known if dropped[reason]]
     detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
-    kind = f"{side} rows made"
-    return _counted(kind, task, folds, concerned, detail=detail, made=made, asked=asked)
+    return _counted(
+        f"{side} rows made",
+        task,
+        folds,
+        concerned,
+        detail=detail,
+        made=counts["made"],
+        asked=counts["asked"],
+    )
 
 
 def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:
@@ -278,16 +276,15 @@ def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:
                 parts=(note.part,) if note.part else (),
             )
             single.append(of_fold)
-    notes = []
-    for alike in _alike(single):
-        merged = replace(
+    return [
+        replace(
             alike[0],
-            folds=_distinct(fold for note in alike for fold in note.folds),
+            folds=_distinct(chain.from_iterable(note.folds for note in alike)),
             counts=merge_spans(note.counts for note in alike),
-            parts=_distinct(part for note in alike for part in note.parts),
+            parts=_distinct(chain.from_iterable(note.parts for note in alike)),
         )
-        notes.append(merged)
-    return notes
+        for alike in _alike(single)
+    ]
 
 
 def _folds_text(folds: Sequence[int], total: int) -> str:
@@ -309,7 +306,3 @@ def _shown_names(names: Sequence[str]) -> str:
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return values without repetitions, in order of appearance."""
     return tuple(dict.fromkeys(values))
-
-
-def _plural_s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -10,11 +10,10 @@ import shlex
 from pathlib import Path
 
 from amlb_ext.amlb.definition import read_definition
-from amlb_ext.core.errors import DefinitionError, SuiteError
+from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.files import write_text
 from amlb_ext.suite.folder_faults import has_text
 from amlb_ext.suite.reader import Suite
-from amlb_ext.suite.series_manifest import FEV_DEFINITION
 
 
 def placed_texts(suite: Suite, root: Path | None = None) -> dict[Path, str]:
@@ -49,13 +48,9 @@ def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
             continue
         if has_text(path, text) or has_text(path, former_texts[path]):
             continue
-        # fev is started by the user, who has the file alone
-        runs = "hardsynth run works all the same, "
-        if relative == FEV_DEFINITION:
-            runs = ""
         sentences.append(
-            f"{relative} names files where the suite no longer stands, or has changed; {runs}"
-            f"{mend} writes it anew"
+            f"{relative} names files where the suite no longer stands, or has changed; {mend} "
+            "writes it anew"
         )
     return sentences
 
@@ -74,28 +69,6 @@ def place_definitions(suite: Suite) -> list[str]:
             write_text(path, text)
             changed.append(suite.layout.relative(path))
     return changed
-
-
-def follow_move(suite: Suite) -> list[str]:
-    """Let the definitions of a suite that was moved name its new place; return which did not.
-
-    Only what the move made stale is written: a definition that was changed by hand stays, as does
-    everything on a disk that cannot be written.
-    """
-    written: list[str] = []
-    former = _former_root(suite)
-    if former is None or former == suite.root.absolute():
-        return written
-    former_texts = placed_texts(suite, former)
-    for path, text in placed_texts(suite).items():
-        if not has_text(path, former_texts[path]):
-            continue
-        try:
-            write_text(path, text)
-        except SuiteError:
-            break
-        written.append(suite.layout.relative(path))
-    return written
 
 
 def runnable_definition(suite: Suite, benchmark: str, results: Path) -> str:

@@ -1,15 +1,18 @@
 """Write a fold of a task: its CSV files, where each row comes from, and last its record.
 
 A fold counts as finished when its record stands and every file in it has the sha256 that the
-record names, so that a run killed at any moment loses at most the folds in flight.
+record names, so that a run killed at any moment loses at most the folds in flight. A fold that
+was written on another machine is packed there, checked and written here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from amlb_ext.core.files import (
     move_file,
     remove_file,
     remove_temporary_files,
+    write_file,
     write_text,
 )
 from amlb_ext.core.notes import Note
@@ -362,3 +366,58 @@ def _write_rows(
             plain, provenance, compression="zstd", store_schema=False
         ),
     }
+
+
+def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
+    """Return the files of finished folds, by path relative to the suite's root."""
+    contents = {}
+    for record in records:
+        for name in record.files:
+            contents[name] = layout.at(name).read_bytes()
+    return contents
+
+
+def check_in_folds(
+    layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
+) -> None:
+    """Write folds that another machine made, their records last: a record marks a finished fold.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they are written.
+    records : sequence of FoldRecord
+    contents : mapping of str to bytes
+        As :func:`pack_folds` returns them.
+
+    Raises
+    ------
+    SuiteError
+        A file is missing, was damaged in transit, or belongs to none of the folds: nothing is
+        written then. Or the disk cannot be written.
+    """
+    wanted: dict[str, str] = {}
+    # a task's own folder, or that of one of its parts: <task>_<suffix>
+    own: list[str] = []
+    for record in records:
+        wanted |= record.files
+        for top in ("data", "hardsynth"):
+            own += [f"{top}/{record.task}/", f"{top}/{record.task}_"]
+    for name, digest in wanted.items():
+        if hashlib.sha256(contents.get(name, b"")).hexdigest() != digest:
+            raise SuiteError(
+                f"{name} did not arrive, or was damaged in transit",
+                "run the same command again; the fold is made again",
+            )
+        if ".." in name.split("/") or not name.startswith(tuple(own)):
+            raise SuiteError(
+                f"{name} does not belong to the folds that arrived",
+                "check the workers of the cluster",
+            )
+    # no record stands while its files are replaced, so that a killed run leaves no false one
+    for record in records:
+        remove_file(layout.record(record.task, record.fold))
+    for name in wanted:
+        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+    for record in records:
+        write_text(layout.record(record.task, record.fold), record.json())

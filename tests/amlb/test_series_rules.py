@@ -11,7 +11,7 @@ from amlb_ext.amlb.series_rules import check_series_task
     [
         ("short", "empty in training"),
         ("no season", "scale becomes 1.0"),
-        ("constant", "1 item repeats itself in training, 'w00000' the first"),
+        ("constant", "item 'w00000' is the same from season to season"),
         ("rounding", "alike from season to season but for rounding"),
         ("missing", "predictions become NaN"),
         ("missing in training", "predictions become NaN"),

@@ -12,8 +12,7 @@ from amlb_ext.publish.export import export_suite
 from amlb_ext.publish.huggingface import export_for_huggingface
 from amlb_ext.runner.score import _framework_params
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
-from amlb_ext.suite.own_entries import split_own_entries
-from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite.shared_files import split_own_entries, write_shared_files
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
 INTEGRATIONS = {
