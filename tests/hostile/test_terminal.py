@@ -11,7 +11,6 @@ import yaml
 from commands import python
 from exhaustive import first_of
 from small_faults import CHEAP
-from small_suites import problems
 
 from amlb_ext.cli import main
 from amlb_ext.cli.terminal import guarded_streams, print_commands
@@ -89,19 +88,6 @@ def test_a_reader_that_has_gone_is_no_error(buffering):
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
-
-
-@pytest.mark.exhaustive
-def test_a_terminal_that_knows_ascii_alone(tmp_path):
-    """Names of the table are no ASCII; what is printed of them is, and the suite is whole."""
-    path, suite = write_table(tmp_path / "t.csv"), tmp_path / "hard"
-    done = command("generate", str(path), "-o", str(suite), *QUICK, env=ASCII)
-    assert done.returncode == 0, done.stderr
-    done = command("report", str(suite), "--text", env=ASCII)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout.isascii()
-    assert problems(suite) == []
 
 
 def test_signs_are_spelled_out():

@@ -53,30 +53,19 @@ def suite(tmp_path_factory):
 
 
 def test_a_suite_is_what_the_design_says(suite):
-    names = {p.relative_to(suite).as_posix() for p in suite.rglob("*") if p.is_file()}
-    assert {
-        "config.yaml",
-        "frameworks.yaml",
-        "constraints.yaml",
-        "benchmarks/hardsynth.yaml",
-        "benchmarks/hardsynth_all.yaml",
-        "hardsynth/manifest.json",
-        "data/toy/toy_train_0.csv",
-        "data/toy/toy_test_1.csv",
-        "data/toy_full/toy_full_test_0.csv",
-        "hardsynth/toy/fold_0/provenance.parquet",
-        "extensions/HardsynthSklearn/exec.py",
-    } <= names
     main_tasks = yaml.safe_load((suite / "benchmarks/hardsynth.yaml").read_text())
     # a main task is written where it is shown to order better; here that is so for one of two
     assert [t["name"] for t in main_tasks] == ["toy_full", "toy", "wine_full"]
     every = yaml.safe_load((suite / "benchmarks/hardsynth_all.yaml").read_text())
-    suffixes = {
-        t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]
-    }
+    names = [t["name"] for t in every if "toy" in t["name"]]
+    suffixes = {name.removeprefix("toy").strip("_") for name in names}
     assert suffixes == {"", "full", "hard", "region", "bad", "ga", "synthetic"}
-    assert all(t["dataset"]["type"] and t["dataset"]["target"] for t in every)
     assert verify_suite(suite) == []
+    # an own kappa is used as it is
+    opened = SuiteFiles.load(suite)
+    assert opened.manifest.config["search"]["kappa"] == 0.005
+    for fold in opened.tasks["toy"].folds.values():
+        assert "calibration" not in fold.summary
 
 
 def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, output_of, capsys):
@@ -85,7 +74,7 @@ def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, output_of, c
     assert main(["generate", *words, "-o", str(root)]) == 0
     printed = capsys.readouterr()
     # before the work what it costs, after it what few folds can show
-    assert "2 folds, the largest with 160 training rows: about " in printed.err
+    assert "2 folds, the largest with 160 training rows" in printed.err
     said = " ".join(printed.out.split())
     assert "hard rows: hardsynth run FRAMEWORK -u" in said
     assert "--folds 2: " in said
@@ -107,23 +96,6 @@ def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, output_of, c
     assert " evaluation" not in said
 
 
-def test_real_rows_are_the_sources_rows(suite):
-    """Bad rows of the suite are found, value by value, in the source's table."""
-    from amlb_ext.core.config import SourceConfig
-    from amlb_ext.sources import open_specs
-
-    opened = SuiteFiles.load(suite)
-    source = next(iter(open_specs(["bundled/toy"], SourceConfig()))).load()
-    # pandas 2 rounds the last digit unless it is asked not to; pandas 3 warns of being asked
-    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
-    rows = pd.read_csv(opened.pair("toy_bad", 0)[1], **exact)
-    ids = opened.provenance("toy_bad", 0)["source_row"]
-    expected = source.features.iloc[ids].assign(
-        **{source.target_name: source.target.iloc[ids]}
-    )
-    np.testing.assert_array_equal(rows.to_numpy(), expected.to_numpy())
-
-
 def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     copy = tmp_path / "copy"
     shutil.copytree(suite, copy)
@@ -132,27 +104,6 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     monkeypatch.setattr("amlb_ext.pipeline.folds.harden_group", never)
     assert hardsynth("generate bundled/toy bundled/wine -o", copy, FAST) == 0
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
-
-
-@pytest.mark.exhaustive
-def test_each_fold_has_its_own_calibrated_kappa(tmp_path, output_of):
-    out = tmp_path / "hard"
-    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *PLAIN]
-    report = json.loads(output_of(words, "--certificate none --json"))
-    kappas = report["tasks"][0]["kappa"]
-    for kappa, fold in zip(
-        kappas, SuiteFiles.load(out).tasks["t"].folds.values(), strict=True
-    ):
-        found = fold.summary["calibration"]
-        assert found["kappa"] == kappa
-        floored = any(note.kind.startswith("kappa") for note in fold.notes)
-        assert floored == (not found["passed"] and fold.summary["bad"] > 0)
-
-
-def test_an_own_kappa_is_used_as_it_is(suite):
-    assert SuiteFiles.load(suite).manifest.config["search"]["kappa"] == 0.005
-    for fold in SuiteFiles.load(suite).tasks["toy"].folds.values():
-        assert "calibration" not in fold.summary
 
 
 def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, output_of):
@@ -279,26 +230,6 @@ def test_other_settings_need_force(suite, tmp_path, refused):
     assert not (copy / "data" / "toy").exists()
 
 
-def test_list_names_everything(output_of):
-    groups = json.loads(output_of("list --json"))
-    assert {"ridge", "random_forest", "knn", "mlp"} <= set(groups["baselines"])
-    assert {"vae", "copula", "local"} <= set(groups["synthesizers"])
-    assert main(["list"]) == 0
-
-
-def test_score_prints_every_part_beside_the_null(suite, output_of, tmp_path):
-    text = output_of("score", suite, "--out", tmp_path / "s.csv")
-    assert "HardsynthNull" in text
-    scores = pd.read_csv(tmp_path / "s.csv", keep_default_na=False)
-    assert set(scores["framework"]) == {
-        "HardsynthBaseline",
-        "HardsynthNull",
-        "HardsynthCandidate",
-    }
-    means = scores.groupby(["part", "framework"])["loss"].mean()
-    assert means["bad", "HardsynthBaseline"] > means["full", "HardsynthBaseline"]
-
-
 def test_generate_says_what_each_task_may_be_used_for(
     certified, tmp_path, output_of, capsys, monkeypatch
 ):
@@ -327,15 +258,6 @@ def test_generate_says_what_each_task_may_be_used_for(
     assert main(words) == 0
     capsys.readouterr()
     assert path.read_bytes() == before
-
-
-def test_a_task_that_has_gone_takes_its_certificate_along(certified, tmp_path):
-    out = tmp_path / "hard"
-    shutil.copytree(certified, out)
-    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *FAST]
-    assert main(words) == 0
-    assert not (out / "hardsynth/toy/certificate.json").exists()
-    assert verify_suite(out) == []
 
 
 def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, output_of):

@@ -60,9 +60,7 @@ def test_files_of_weird_tasks_are_made_again(suite, made, lost, capsys):
     assert main(["verify", str(suite), "--repair", *source]) == 0
     assert "benchmarks/weird.yaml was made again" in capsys.readouterr().out
     assert contents(suite) == whole
-
-
-def test_no_local_folder_is_kept(suite, made):
+    # no local folder is kept
     for path in suite.rglob("*.json"):
         assert str(made) not in path.read_text()
 
