@@ -105,7 +105,7 @@ def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> li
     """Return definitions that AMLB can run where the suite stands now."""
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.suite import open_suite
-    from amlb_ext.suite.place import runnable_definition
+    from amlb_ext.suite.shared_files import runnable_definition
 
     # an export has no manifest to load a suite from, but a record that names its definition
     exported = exported_suite_name(userdir)

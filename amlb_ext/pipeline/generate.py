@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import shlex
 import sys
 from collections import Counter
@@ -75,7 +74,7 @@ from amlb_ext.suite import (
     finish_suite,
     safe_names,
 )
-from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
+from amlb_ext.suite.fold_notes import fold_notes
 from amlb_ext.validity.certify import certify_suite
 
 
@@ -157,16 +156,17 @@ def generate_suite(request: Request) -> GenerationReport:
             report.twin = manifest.pair.name
 
         # What the command prints of it.
-        notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
             summaries = [record.summary for record in hardened.finished(task.name)]
             entry = _summarise_task(task, summaries)
-            entry["notes"] = [note.sentence for note in notes[task.name]]
+            notes = fold_notes(manifest, task.name)
+            entry["notes"] = [note.sentence for note in notes]
             report.tasks.append(entry)
         report.notes += _suite_notes(tasks, request.config, manifest)
         if original is not None:
             report.notes += twin_notes(original, manifest)
-        report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
+        for entry in report.tasks:
+            report.notes += [f"{entry['task']}: {note}" for note in entry["notes"]]
         report.notes += shared_notes(tasks, request.config)
         for task in suite_tasks:
             if note := kappa_note([record.summary for record in task.folds]):

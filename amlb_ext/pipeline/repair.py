@@ -69,11 +69,14 @@ from amlb_ext.suite import (
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.manifest import read_request
-from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.repeatable import RepeatableManifest, StoredOrder
 from amlb_ext.suite.sealed_json import open_sealed
-from amlb_ext.suite.shared_files import read_own_entries, write_shared_files
+from amlb_ext.suite.shared_files import (
+    place_definitions,
+    read_own_entries,
+    write_shared_files,
+)
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
 from amlb_ext.validity.certify import certify_suite, stored_how

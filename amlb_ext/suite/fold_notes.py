@@ -1,7 +1,7 @@
 """What happened in the folds of a task: one line for each kind of note, with counts of folds.
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
-the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
+the folds in which it happened. Counts of rows and cells come
 from the records' own fields, the rest from their notes, see :mod:`amlb_ext.core.notes`.
 """
 
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, TypeVar
 
-from amlb_ext.core.notes import NO_FAILURES, Span, merge_spans, sentence
+from amlb_ext.core.notes import NO_FAILURES, Note, Span, merge_spans, sentence
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import FoldEntry, PartChanges, TableManifest
 
@@ -46,7 +45,6 @@ class FoldNote:
     ----------
     kind : str
         See :data:`amlb_ext.core.notes.SENTENCES`.
-    task : str
     folds : tuple of int
         Where it happened.
     total : int
@@ -62,7 +60,6 @@ class FoldNote:
     """
 
     kind: str
-    task: str
     folds: tuple[int, ...]
     total: int
     counts: dict[str, Span] = field(default_factory=dict)
@@ -81,10 +78,15 @@ class FoldNote:
 
         Examples
         --------
-        >>> FoldNote(kind="no search", task="wine", folds=(0, 3), total=5).sentence
+        >>> FoldNote(kind="no search", folds=(0, 3), total=5).sentence
         '2 of 5 folds (0, 3): no search, since F is a file of predictions and cannot be asked'
         """
-        where = _folds_text(self.folds, self.total)
+        where = f"all {self.total} folds"
+        if self.total == 1:
+            where = "the only fold"
+        elif len(self.folds) < self.total:
+            numbers = _shown_names([str(fold) for fold in self.folds])
+            where = f"{len(self.folds)} of {self.total} folds ({numbers})"
         if self.parts:
             where += f" of {', '.join(self.parts)}"
         return f"{where}: {self.text}{self.detail}"
@@ -94,58 +96,18 @@ def fold_notes(manifest: TableManifest, task: str) -> list[FoldNote]:
     """Return what happened in the folds of a task, the most important first."""
     folds = manifest.tasks[task].folds
     counted = (
-        _folds_without_failures(task, folds),
-        _rows_left_out(task, folds),
-        _cells_replaced(task, folds),
+        _folds_without_failures(folds),
+        _rows_left_out(folds),
+        _cells_replaced(folds),
         _small_evaluation_sets(manifest, task),
-        _missing_made_rows(task, folds, side="test"),
-        _missing_made_rows(task, folds, side="training"),
+        _missing_made_rows(folds, side="test"),
+        _missing_made_rows(folds, side="training"),
     )
     return [
         *(note for note in counted if note.folds),
         # the reasons for having no failures stand in the line of their folds
-        *(note for note in _noted(task, folds) if note.kind not in NO_FAILURES),
+        *(note for note in _noted(folds) if note.kind not in NO_FAILURES),
     ]
-
-
-def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
-    """Return one line for each kind of note, over all tasks.
-
-    Examples
-    --------
-    >>> def note(task, folds, rows):
-    ...     counts = {"rows": Span(rows, rows)}
-    ...     return FoldNote(kind="rows left out", task=task, folds=folds, total=2, counts=counts)
-    >>> grouped_notes([note("a", (0,), 3)])
-    ['a: 1 of 2 folds (0): 3 test rows left out, whose class no training row has']
-    >>> grouped_notes([note("a", (0,), 3), note("b", (0, 1), 5)])
-    ['3 of 4 folds of 2 tasks (a, b): 3 to 5 test rows left out, whose class no training row has']
-    """
-    lines = []
-    for alike in _alike(notes):
-        first = alike[0]
-        if len(alike) == 1:
-            lines.append(f"{first.task}: {first.sentence}")
-            continue
-        count = sum(len(note.folds) for note in alike)
-        total = sum(note.total for note in alike)
-        tasks = _distinct(note.task for note in alike)
-        counts = merge_spans(note.counts for note in alike)
-        text = sentence(first.kind, counts, first.words)
-        where = (
-            f"{count} of {total} folds of {len(tasks)} tasks ({_shown_names(tasks)})"
-        )
-        lines.append(f"{where}: {text}")
-    return lines
-
-
-def _alike(notes: Iterable[FoldNote]) -> list[list[FoldNote]]:
-    """Return the notes that differ in numbers alone together, in the order of the first of each."""
-    groups: dict[Any, list[FoldNote]] = {}
-    for note in notes:
-        key = (note.kind, *sorted(note.words.items()))
-        groups.setdefault(key, []).append(note)
-    return list(groups.values())
 
 
 def left_out_text(dropped: int, substituted: Counter[str]) -> str:
@@ -169,7 +131,6 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
 
 def _counted(
     kind: str,
-    task: str,
     folds: FoldEntries,
     concerned: Iterable[int],
     *,
@@ -179,7 +140,6 @@ def _counted(
     """Return a note that counts over folds; of no folds where none is concerned."""
     return FoldNote(
         kind=kind,
-        task=task,
         folds=_distinct(concerned),
         total=len(folds),
         counts={name: Span(count, count) for name, count in counts.items()},
@@ -187,14 +147,14 @@ def _counted(
     )
 
 
-def _folds_without_failures(task: str, folds: FoldEntries) -> FoldNote:
+def _folds_without_failures(folds: FoldEntries) -> FoldNote:
     concerned = [fold for fold, entry in folds.items() if entry.summary.get("bad") == 0]
-    reasons = [note for note in _noted(task, folds) if note.kind in NO_FAILURES]
+    reasons = [note for note in _noted(folds) if note.kind in NO_FAILURES]
     detail = f"; {reasons[0].text}" if reasons else ""
-    return _counted("fold without failures", task, folds, concerned, detail=detail)
+    return _counted("fold without failures", folds, concerned, detail=detail)
 
 
-def _rows_left_out(task: str, folds: FoldEntries) -> FoldNote:
+def _rows_left_out(folds: FoldEntries) -> FoldNote:
     """Note the test rows that the untouched test folds lack."""
     left_out: Counter[int] = Counter()
     for fold, entry in folds.items():
@@ -202,35 +162,35 @@ def _rows_left_out(task: str, folds: FoldEntries) -> FoldNote:
         left_out[fold] = entry.parts.get("full", PartChanges()).dropped
         left_out[fold] += sum(entry.summary.get("left_out", {}).values())
     concerned = [fold for fold, rows in left_out.items() if rows]
-    return _counted(ROWS_LEFT_OUT, task, folds, concerned, rows=left_out.total())
+    return _counted(ROWS_LEFT_OUT, folds, concerned, rows=left_out.total())
 
 
-def _cells_replaced(task: str, folds: FoldEntries) -> FoldNote:
+def _cells_replaced(folds: FoldEntries) -> FoldNote:
     """Note the cells of the untouched test folds that differ from the source."""
     replaced = {
         fold: entry.parts.get("full", PartChanges()).substituted
         for fold, entry in folds.items()
     }
     by_column: Counter[str] = Counter()
-    for cells in replaced.values():
-        by_column.update(cells)
+    for of_fold in replaced.values():
+        by_column.update(of_fold)
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
     detail = f" ({_shown_names(columns)})"
     concerned = filter(replaced.get, replaced)
     cells = by_column.total()
-    return _counted(CELLS_REPLACED, task, folds, concerned, detail=detail, cells=cells)
+    return _counted(CELLS_REPLACED, folds, concerned, detail=detail, cells=cells)
 
 
 def _small_evaluation_sets(manifest: TableManifest, task: str) -> FoldNote:
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
     sizes = dict(zip(entry.folds, entry.test_rows, strict=True)) if entry else {}
     small = {fold: rows for fold, rows in sizes.items() if rows < FEW_ROWS}
-    note = _counted("few rows", task, manifest.tasks[task].folds, small)
+    note = _counted("few rows", manifest.tasks[task].folds, small)
     fewest, most = min(small.values(), default=0), max(small.values(), default=0)
     return replace(note, counts={"rows": Span(fewest, most)})
 
 
-def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
+def _missing_made_rows(folds: FoldEntries, *, side: str) -> FoldNote:
     """Note the folds in which fewer rows were made than asked for, and why."""
     counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
@@ -252,7 +212,6 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
     detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
     return _counted(
         f"{side} rows made",
-        task,
         folds,
         concerned,
         detail=detail,
@@ -261,39 +220,24 @@ def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
     )
 
 
-def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:
+def _noted(folds: FoldEntries) -> list[FoldNote]:
     """Return the folds' own notes; those that differ in numbers alone become one."""
-    single = []
+    groups: dict[Any, list[tuple[int, Note]]] = {}
     for fold, entry in folds.items():
         for note in entry.notes:
-            of_fold = FoldNote(
-                kind=note.kind,
-                task=task,
-                folds=(fold,),
-                total=len(folds),
-                counts=note.spans,
-                words=note.words,
-                parts=(note.part,) if note.part else (),
-            )
-            single.append(of_fold)
+            key = (note.kind, *sorted(note.words.items()))
+            groups.setdefault(key, []).append((fold, note))
     return [
-        replace(
-            alike[0],
-            folds=_distinct(chain.from_iterable(note.folds for note in alike)),
-            counts=merge_spans(note.counts for note in alike),
-            parts=_distinct(chain.from_iterable(note.parts for note in alike)),
+        FoldNote(
+            kind=alike[0][1].kind,
+            folds=_distinct(fold for fold, _ in alike),
+            total=len(folds),
+            counts=merge_spans(note.spans for _, note in alike),
+            words=alike[0][1].words,
+            parts=_distinct(note.part for _, note in alike if note.part),
         )
-        for alike in _alike(single)
+        for alike in groups.values()
     ]
-
-
-def _folds_text(folds: Sequence[int], total: int) -> str:
-    if total == 1:
-        return "the only fold"
-    if len(folds) == total:
-        return f"all {total} folds"
-    numbers = _shown_names([str(fold) for fold in folds])
-    return f"{len(folds)} of {total} folds ({numbers})"
 
 
 def _shown_names(names: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ from amlb_ext.suite.layout import (
 )
 from amlb_ext.suite.shared_files import (
     CODE_ELSEWHERE,
+    has_text,
     is_own_entry,
     read_suite_part,
     sha256_text,
@@ -205,14 +206,6 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
             f"{WARNING}{folder} was made beside the code that it belongs to, by Python or a "
             "set-up; remove it where the suite is not yours."
         )
-
-
-def has_text(path: Path, text: str) -> bool:
-    """Whether a file is there and holds this text, byte for byte."""
-    try:
-        return path.read_bytes() == text.encode("utf-8")
-    except OSError:
-        return False
 
 
 def _read_entries(path: Path) -> dict[str, dict[str, Any]] | None:

@@ -554,9 +554,9 @@ class TableManifest(Manifest):
             coding = self.tasks[task.task].coding
             if (task.target, task.type) != (coding.written_target, coding.kind):
                 raise ValueError(f"amlb_tasks.{name} has another target than its task")
-            files = (task.train, task.test, task.provenance)
-            sizes = set(map(len, (task.folds, *files, task.train_rows, task.test_rows)))
-            if len(sizes) > 1:
+            per_fold = (task.train, task.test, task.provenance)
+            rows = (task.train_rows, task.test_rows)
+            if any(len(entries) != len(task.folds) for entries in (*per_fold, *rows)):
                 raise ValueError(
                     f"amlb_tasks.{name} has other numbers of folds and files"
                 )

@@ -6,6 +6,7 @@ All of it follows from the manifest's entries, so it can be written again withou
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -14,7 +15,9 @@ from typing import Any
 
 import yaml
 
+from amlb_ext.amlb.definition import read_definition
 from amlb_ext.core.assets import asset_path
+from amlb_ext.core.errors import DefinitionError
 from amlb_ext.core.estimators import packaged_folder
 from amlb_ext.core.files import TEMPORARY_SUFFIX, write_file, write_text
 from amlb_ext.core.yaml_reader import Loader
@@ -229,3 +232,111 @@ def _read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+# Definitions that name the folder of their suite, where that folder was moved. The files of a long
+# table have an absolute path in every definition, so what was written elsewhere is stale. It is
+# then made anew from the manifest, in the suite or beside the results.
+
+
+def has_text(path: Path, text: str) -> bool:
+    """Whether a file is there and holds this text, byte for byte."""
+    try:
+        return path.read_bytes() == text.encode("utf-8")
+    except OSError:
+        return False
+
+
+def placed_texts(suite: Suite, root: Path | None = None) -> dict[Path, str]:
+    """Return the text of each definition that names the suite's folder, by its file.
+
+    Parameters
+    ----------
+    suite : Suite
+    root : Path, optional
+        Where the suite stands, if not where it was opened.
+    """
+    return suite.definition_texts(root) if suite.manifest.names_its_folder else {}
+
+
+def stale_definitions(suite: Suite, *, where_it_stands: bool) -> list[str]:
+    """Return a sentence for each definition that is missing, changed or names another folder.
+
+    Parameters
+    ----------
+    suite : Suite
+    where_it_stands : bool
+        Whether they must name the folder where the suite stands now.
+    """
+    former = None if where_it_stands else _former_root(suite)
+    former_texts = placed_texts(suite, former)
+    mend = f"hardsynth verify {shlex.quote(str(suite.layout.root))} --repair"
+    sentences = []
+    for path, text in placed_texts(suite).items():
+        relative = suite.layout.relative(path)
+        if not path.is_file():
+            sentences.append(f"{relative} is missing; {mend} writes it")
+            continue
+        if has_text(path, text) or has_text(path, former_texts[path]):
+            continue
+        sentences.append(
+            f"{relative} names files where the suite no longer stands, or has changed; {mend} "
+            "writes it anew"
+        )
+    return sentences
+
+
+def place_definitions(suite: Suite) -> list[str]:
+    """Write the definitions anew for the place where the suite stands; return which changed.
+
+    Raises
+    ------
+    SuiteError
+        The disk cannot be written.
+    """
+    changed = []
+    for path, text in placed_texts(suite).items():
+        if not has_text(path, text):
+            write_text(path, text)
+            changed.append(suite.layout.relative(path))
+    return changed
+
+
+def runnable_definition(suite: Suite, benchmark: str, results: Path) -> str:
+    """Return a definition of a suite that AMLB can run where the suite stands.
+
+    That is the suite's own where its paths are right, else a copy beside the results, of the same
+    name: a suite may stand on a disk that cannot be written.
+
+    Parameters
+    ----------
+    suite : Suite
+    benchmark : str
+        A name; that of another definition is returned as it is.
+    results : Path
+    """
+    path = suite.layout.definition(benchmark)
+    text = placed_texts(suite).get(path)
+    if text is None or has_text(path, text):
+        return benchmark
+    copy = results / "definitions" / path.name
+    write_text(copy, text)
+    return str(copy)
+
+
+def _former_root(suite: Suite) -> Path | None:
+    """Return where the suite stood when its main definition was written, if that can be told."""
+    if not suite.manifest.names_its_folder:
+        return None
+    try:
+        written = dict(read_definition(suite.layout.definition(suite.name)))
+    except (DefinitionError, OSError):
+        return None
+    for task in suite.manifest.listed:
+        dataset = written.get(task.name, {}).get("dataset", {})
+        named = Path(str(dataset.get("path", "")))
+        for file in task.data_files:
+            steps = tuple(file.split("/"))
+            if named.is_absolute() and named.parts[-len(steps) :] == steps:
+                return named.parents[len(steps) - 1]
+    return None

@@ -28,9 +28,9 @@ from amlb_ext.suite.folder_faults import (
 )
 from amlb_ext.suite.layout import Layout, amlb_name, is_fold_file
 from amlb_ext.suite.manifest import AmlbTask
-from amlb_ext.suite.place import stale_definitions
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.shared_files import stale_definitions
 
 
 def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list[str]:

@@ -23,7 +23,11 @@ from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
 from amlb_ext.stats.window_losses import WINDOW_LOSSES, read_window_loss
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
+from amlb_ext.suite.shared_files import (
+    follow_move,
+    place_definitions,
+    runnable_definition,
+)
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
