@@ -31,7 +31,6 @@ from amlb_ext.core.errors import (
 from amlb_ext.core.files import (
     TEMPORARY_SUFFIX,
     move_file,
-    remove_file,
     remove_temporary_files,
     sha256_file,
     write_file,
@@ -79,6 +78,7 @@ from amlb_ext.suite.shared_files import (
 )
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
+from amlb_ext.suite.writer import remove_derived
 from amlb_ext.validity.certify import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
@@ -218,9 +218,7 @@ def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> No
                 file.write(read_own_entries(layout.at(relative)))
         move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):
-            # AMLB would reuse what it made of the damaged file.
-            for derived in (".parquet", ".arff"):
-                remove_file(layout.at(relative).with_suffix(derived))
+            remove_derived(layout.at(relative))
 
 
 def _repair_by_order(

@@ -37,6 +37,7 @@ from amlb_ext.suite.task_folder import (
     FolderTask,
     TaskFolder,
 )
+from amlb_ext.suite.writer import remove_derived
 from amlb_ext.tasks import WeirdTask, draw_fold, select_tasks, with_data_files
 from amlb_ext.tasks.record import TARGET
 
@@ -349,7 +350,5 @@ def _write_fold(
 
 
 def _write_table(path: Path, frame: pd.DataFrame) -> str:
-    # AMLB would reuse what it made of an older file
-    for derived in (".parquet", ".arff"):
-        remove_file(path.with_suffix(derived))
+    remove_derived(path)
     return write_file(path, partial(frame.to_csv, index=False))

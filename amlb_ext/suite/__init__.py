@@ -8,8 +8,8 @@ an existing benchmark · ``shared_files`` what belongs to no fold, a user's own 
 tables, ``task_folder`` that of tasks that nothing was made hard of, ``repeatable`` what both keep
 for a repair · ``fold_notes`` what happened in folds · ``reader`` opens a finished suite of any kind
 · ``copy_counts`` what its made rows repeat · ``contradictions`` what its parts say otherwise than
-each other · ``folder_faults`` and ``verify`` check one · ``read_record`` and ``sealed_json`` records
-as JSON.
+each other · ``folder_faults`` and ``verify`` check one · ``read_record`` and ``sealed_json``
+records as JSON.
 """
 
 from amlb_ext.amlb.coding import Coding, ColumnCoding

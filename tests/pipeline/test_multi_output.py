@@ -125,25 +125,18 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(
     assert contents(copy) == contents(suite)
 
 
-def test_a_test_file_gives_all_targets_its_fold(table, tmp_path):
-    test = flats(tmp_path, "test.csv", n=60)
+def test_tables_of_the_same_name_stay_apart(table, tmp_path):
+    """A test file gives all targets its fold, too."""
+    test = flats(tmp_path / "other", n=60)
+    options = SourceConfig(targets=("price", "rent"))
+    tasks = [ref.load() for ref in open_specs([table, test], options)]
+    groups = [task.group for task in rename_repeated_groups(tasks)]
+    assert groups == ["flats", "flats", "flats_2", "flats_2"]
     options = SourceConfig(targets=("price", "rent"), test_file=test)
     price, rent = (ref.load() for ref in open_specs([table], options))
     assert price.features is rent.features
     assert len(price.folds[0].test) == 57
     np.testing.assert_array_equal(price.folds[0].test, rent.folds[0].test)
-
-
-def test_tables_of_the_same_name_stay_apart(table, tmp_path):
-    options = SourceConfig(targets=("price", "rent"))
-    specs = [table, flats(tmp_path / "other")]
-    tasks = [ref.load() for ref in open_specs(specs, options)]
-    assert [task.group for task in rename_repeated_groups(tasks)] == [
-        "flats",
-        "flats",
-        "flats_2",
-        "flats_2",
-    ]
 
 
 @pytest.mark.parametrize(
