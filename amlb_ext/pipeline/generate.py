@@ -168,9 +168,10 @@ def generate_suite(request: Request) -> GenerationReport:
         for entry in report.tasks:
             report.notes += [f"{entry['task']}: {note}" for note in entry["notes"]]
         report.notes += shared_notes(tasks, request.config)
-        for task in suite_tasks:
-            if note := kappa_note([record.summary for record in task.folds]):
-                report.notes.append(f"{task.name}: {note}")
+        for entry in report.tasks:
+            records = hardened.finished(entry["task"])
+            if note := kappa_note([record.summary for record in records]):
+                report.notes.append(f"{entry['task']}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         # certificates read the suite's own files: the tables need not stay beside them
         del loaded, tasks, suite_tasks, task

@@ -185,10 +185,9 @@ def write_weird_tasks(
         files: dict[str, str] = {}
         written_tasks = []
         for task in tasks:
-            folds = [
-                _write_fold(layout, task, fold, request, files)
-                for fold in range(request.folds)
-            ]
+            folds = []
+            for fold in range(request.folds):
+                folds.append(_write_fold(layout, task, fold, request, files))
             about = {k: v for k, v in vars(task).items() if k not in ("draw", "note")}
             written = FolderTask(
                 **about, target=TARGET, type=Kind.MULTICLASS, folds=tuple(folds)

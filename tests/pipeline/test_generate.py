@@ -131,22 +131,6 @@ def test_no_failures_leaves_nothing_behind(tmp_path, output_of):
     assert not out.exists()
 
 
-def test_a_file_of_predictions_is_enough(tmp_path):
-    source = table(tmp_path, 100)
-    frame = pd.read_csv(source)
-    (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
-    out = tmp_path / "hard"
-    flags = [*PLAIN, "--certificate", "none", "-q"]
-    flags += ["--baseline", str(tmp_path / "p.csv")]
-    assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
-    suite = SuiteFiles.load(out)
-    assert "t_ga" not in suite.amlb_tasks
-    assert len(suite.provenance("t_synthetic", 0)) > 0
-    notes = suite.manifest.tasks["t"].folds[0].notes
-    assert "no search" in {note.kind for note in notes}
-    assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()
-
-
 BAD = {
     "unknown source": (["bundeld"], "no source understands"),
     "missing file": (["nothing.csv"], "nothing.csv"),
@@ -260,3 +244,9 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, outpu
     metrics = {entry["name"]: entry.get("metric") for entry in entries}
     assert metrics == {"t": ["logloss", "acc"], "t_full": None}
     assert verify_suite(out) == []
+    # a file of predictions is enough, and is named without its folder
+    suite = SuiteFiles.load(out)
+    assert "t_ga" not in suite.amlb_tasks
+    assert len(suite.provenance("t_synthetic", 0)) > 0
+    assert "no search" in {n.kind for n in suite.tasks["t"].folds[0].notes}
+    assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()
