@@ -28,8 +28,8 @@ from amlb_ext.core.errors import (
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec, table_ending
-from amlb_ext.core.task import Kind, Task
-from amlb_ext.hardening.split import group_tasks
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.split import Tasks, group_tasks
 from amlb_ext.models.files import is_baseline_file
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.models.service import check_service, is_service
@@ -73,28 +73,6 @@ class RepairOptions:
     trust_suite: bool = False
 
 
-@dataclass(frozen=True)
-class TaskGroup:
-    """Tasks that are hardened together, and the configuration they were read with."""
-
-    tasks: tuple[Task, ...]
-    config: GenerateConfig
-
-    @property
-    def names(self) -> set[str]:
-        """The tasks' names."""
-        return {task.name for task in self.tasks}
-
-    def fold_keys(self, fold: int, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Return by task the key of a fold; none for a fold that the tasks do not have."""
-        if fold >= len(self.tasks[0].folds):
-            return {}
-        names = [task.name for task in self.tasks]
-        return dict(
-            zip(names, fold_keys(self.tasks, fold, dict(settings)), strict=True)
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class OriginalSources:
     """The sources of a suite, read again.
@@ -103,7 +81,8 @@ class OriginalSources:
     ----------
     request : Request
         What :func:`amlb_ext.pipeline.generate_suite` makes the suite of.
-    groups : list of TaskGroup
+    groups : list of tuple of Task
+        Tasks that are hardened together.
     failures : list of str
         Why tasks could not be read.
     readings : list of TableReading
@@ -111,9 +90,19 @@ class OriginalSources:
     """
 
     request: Request
-    groups: list[TaskGroup]
+    groups: list[Tasks]
     failures: list[str]
     readings: list[TableReading]
+
+
+def keys_by_task(
+    group: Tasks, fold: int, settings: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return by task the key of a fold; none for a fold that the tasks do not have."""
+    if fold >= len(group[0].folds):
+        return {}
+    names = [task.name for task in group]
+    return dict(zip(names, fold_keys(group, fold, dict(settings)), strict=True))
 
 
 def match_sources(
@@ -204,7 +193,7 @@ def read_sources(
     loaded = load_tasks(request)
     return OriginalSources(
         request=request,
-        groups=[TaskGroup(group, config) for group in group_tasks(loaded.tasks)],
+        groups=group_tasks(loaded.tasks),
         failures=[entry["reason"] for entry in loaded.failures],
         readings=loaded.readings,
     )
@@ -289,14 +278,14 @@ def restore_config(
     )
 
 
-def find_groups(
+def find_sources(
     manifest: TableManifest,
     needed: Collection[str],
     options: RepairOptions,
     *,
     out: Path,
-) -> list[TaskGroup]:
-    """Return the tasks whose folds must be made again, beside those they share rows with.
+) -> OriginalSources:
+    """Return the sources of tasks whose folds must be made again.
 
     Parameters
     ----------
@@ -337,7 +326,7 @@ def find_groups(
             continue
         reason = _find_difference(manifest, needed, sources)
         if not reason:
-            return [group for group in sources.groups if group.names & set(needed)]
+            return sources
     raise SourceError(
         f"{reason}; nothing was changed",
         f"give what the suite was made of ({', '.join(sorted(origins))}): "
@@ -359,12 +348,12 @@ def _find_difference(
     manifest: TableManifest, needed: Collection[str], sources: OriginalSources
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
-    groups = {name: group for group in sources.groups for name in group.names}
+    groups = {task.name: group for group in sources.groups for task in group}
     for name in sorted(needed):
         if name not in groups:
             return next(iter(sources.failures), f"the sources hold no task {name}")
         entry, group = manifest.tasks[name], groups[name]
-        [task] = [task for task in group.tasks if task.name == name]
+        [task] = [task for task in group if task.name == name]
         if task.content_hash != entry.content_hash:
             return (
                 f"{task.origin.spec} is not what {name} was made of: its content has the sha256 "
@@ -372,7 +361,7 @@ def _find_difference(
             )
         # Folds and settings are held against the suite by the key of each fold.
         for fold, stored in entry.folds.items():
-            if group.fold_keys(fold, manifest.config).get(name) != stored.key:
+            if keys_by_task(group, fold, manifest.config).get(name) != stored.key:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""
 

@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,14 @@ from amlb_ext.core.files import (
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.version import __version__
+from amlb_ext.hardening.split import Tasks
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.generate import generate_suite
 from amlb_ext.pipeline.origins import (
     RepairOptions,
-    TaskGroup,
-    find_groups,
+    find_sources,
+    keys_by_task,
     match_sources,
     read_sources,
     repeat_order,
@@ -148,40 +150,32 @@ def repair_suite(
 def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str]:
     """Make damaged files in the staging folder, move them home, and return their paths."""
     is_manifest_whole = open_sealed(layout.manifest) is not None
-    if is_manifest_whole:
-        opened = open_suite(layout.root).manifest
-        if isinstance(opened, RepeatableManifest):
-            stored = StoredOrder.of(opened)
-            return _repair_by_order(
-                layout, staging, stored, options, is_manifest_whole=True
-            )
-        assert isinstance(opened, TableManifest)
-        manifest = opened
-    elif layout.order.is_file():
+    opened = open_suite(layout.root).manifest if is_manifest_whole else None
+    stored = None
+    if isinstance(opened, RepeatableManifest):
+        stored = StoredOrder.of(opened)
+    elif opened is None and layout.order.is_file():
         stored = StoredOrder.read(layout)
+    if stored is not None:
         return _repair_by_order(
-            layout, staging, stored, options, is_manifest_whole=False
+            layout, staging, stored, options, is_manifest_whole=is_manifest_whole
         )
-    else:
-        manifest = _rebuild_suite(layout, staging, options)
+    manifest = opened or _rebuild_suite(layout, staging, options)
+    assert isinstance(manifest, TableManifest)
     check_version(manifest.version)
     # Asked before anything is made: a certificate that cannot be made again refuses the repair.
     damaged_measures: list[str] = []
     certificate_settings: dict[str, dict[str, Any]] = {}
     for task in manifest.tasks:
-        damaged_measures += damaged_certificate(layout, task)
-        settings = _certificate_settings(layout, manifest, task, options)
-        if settings:
+        if damaged_measure := damaged_certificate(layout, task):
+            damaged_measures += damaged_measure
+            settings = _certificate_settings(layout, manifest, task, options)
             certificate_settings[task] = settings
     damaged = list(damaged_files(layout, manifest.files))
     # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
     _check_promised(staging, manifest.files, damaged)
-    _bring_home(layout, staging, damaged)
-    if not is_manifest_whole:
-        # Last, as when a suite is made: what it promises stands by then.
-        move_file(staging.manifest, layout.manifest)
-        damaged.append(layout.relative(layout.manifest))
+    _bring_home(layout, staging, damaged, is_manifest_whole=is_manifest_whole)
     for task, settings in certificate_settings.items():
         certify_suite(
             layout.root,
@@ -209,7 +203,9 @@ def _check_promised(
             )
 
 
-def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> None:
+def _bring_home(
+    layout: Layout, staging: Layout, damaged: list[str], *, is_manifest_whole: bool
+) -> None:
     """Move what was made again, and is as it was, to its place."""
     for relative in damaged:
         if layout.at(relative) in (layout.frameworks, layout.constraints):
@@ -219,6 +215,10 @@ def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> No
         move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):
             remove_derived(layout.at(relative))
+    if not is_manifest_whole:
+        # Last, as when a suite is made: what it promises stands by then.
+        move_file(staging.manifest, layout.manifest)
+        damaged.append(layout.relative(layout.manifest))
 
 
 def _repair_by_order(
@@ -250,10 +250,7 @@ def _repair_by_order(
         _check_promised(
             staging, stored.files, wanted, "what it was made of has changed, or "
         )
-    _bring_home(layout, staging, damaged)
-    if not is_manifest_whole:
-        move_file(staging.manifest, layout.manifest)
-        damaged.append(layout.relative(layout.manifest))
+    _bring_home(layout, staging, damaged, is_manifest_whole=is_manifest_whole)
     return damaged + place_definitions(open_suite(layout.root))
 
 
@@ -300,11 +297,13 @@ def _make_again(
         return
     # Whole folds: what is whole in them is made once more beside the suite, and not moved.
     jobs = []
-    for group in find_groups(manifest, folds, options, out=staging.root):
-        of_group = set().union(*(folds.get(name, ()) for name in group.names))
-        for fold in sorted(of_group):
-            keys = list(group.fold_keys(fold, manifest.config).values())
-            jobs.append((group.tasks, fold, group.config, keys, str(staging.root)))
+    sources = find_sources(manifest, folds, options, out=staging.root)
+    for group in sources.groups:
+        of_group = chain.from_iterable(folds.get(task.name, ()) for task in group)
+        for fold in sorted(set(of_group)):
+            keys = list(keys_by_task(group, fold, manifest.config).values())
+            config = sources.request.config
+            jobs.append((group, fold, config, keys, str(staging.root)))
     for _, result in run_jobs(write_job, jobs, options.execution.processes):
         if isinstance(result, HardsynthError):
             raise result
@@ -312,10 +311,8 @@ def _make_again(
 
 def _certificate_settings(
     layout: Layout, manifest: TableManifest, task: str, options: RepairOptions
-) -> dict[str, Any] | None:
-    """Return how a damaged certificate is made again; None where it is whole."""
-    if not damaged_certificate(layout, task):
-        return None
+) -> dict[str, Any]:
+    """Return how a damaged certificate is made again."""
     # One damaged too far to say how it was made was most likely made as the others.
     stored = (stored_how(layout, name) for name in (task, *manifest.tasks))
     settings = next(filter(None, stored), {"size": "quick"})
@@ -419,7 +416,7 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
 
 
 def _matching_records(
-    layout: Layout, groups: Sequence[TaskGroup], settings: dict[str, Any]
+    layout: Layout, groups: Sequence[Tasks], settings: dict[str, Any]
 ) -> list[FoldRecord]:
     """Return the records of folds that were made of these tasks.
 
@@ -430,8 +427,8 @@ def _matching_records(
     """
     keys: dict[tuple[str, int], str] = {}
     for group in groups:
-        for fold in range(len(group.tasks[0].folds)):
-            for task, key in group.fold_keys(fold, settings).items():
+        for fold in range(len(group[0].folds)):
+            for task, key in keys_by_task(group, fold, settings).items():
                 keys[task, fold] = key
     paths = sorted(layout.own.glob("*/fold_*/record.json"))
     # one that is damaged has its fold made again

@@ -82,20 +82,20 @@ def _remarks(report: GenerationReport) -> list[str]:
 def _next_step_lines(report: GenerationReport) -> list[str]:
     """Return the commands that a user may run on the suite."""
     out = shlex.quote(report.out)
+    run = f"hardsynth run FRAMEWORK -u {out}"
+    # what stands there already is shown; only a suite without certificates is measured
+    judge = "show" if report.verdicts else "certify"
     # The hard rows, and beside them the untouched test folds that a verdict rests on.
     twin = f" -b {report.twin}+{report.benchmark}" if report.twin else ""
-    lines = [
+    hard_rows = [] if twin else [f"  hard rows: {run} -b {report.benchmark}_all"]
+    return [
         "",
         f"suite: {report.out}",
         f"  check it:  hardsynth verify {out}",
-        # what stands there already is shown; only a suite without certificates is measured
-        f"  judge it:  hardsynth {'show' if report.verdicts else 'certify'} {out}",
-        f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
+        f"  judge it:  hardsynth {judge} {out}",
+        f"  run it:    {run}{twin}",
+        *hard_rows,
     ]
-    if not report.twin:
-        everything = f"hardsynth run FRAMEWORK -u {out} -b {report.benchmark}_all"
-        lines.append(f"  hard rows: {everything}")
-    return lines
 
 
 def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:

@@ -100,15 +100,9 @@ def test_signs_are_spelled_out():
 @pytest.mark.parametrize(
     "line",
     [
-        "::error::x",
-        "  ::set-output name=a::b",
-        "\t::warning::x",
-        ":: ::",
-        "##[error]x",
-        "a\n::error::x",
-        "a\r::error::x",
-        "a\n\n \n::debug::x",
-        "##vso[task.x]y",
+        *("::error::x", "  ::set-output name=a::b", "\t::warning::x", ":: ::"),
+        *("a\n::error::x", "a\r::error::x", "a\n\n \n::debug::x"),
+        *("##[error]x", "##vso[task.x]y"),
     ],
 )
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

@@ -75,12 +75,9 @@ def make_suite(root, folds=(0, 2), **changes):
 def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     layout = Layout(tmp_path)
     record = put_toy(layout, 3)
-    assert (
-        record.parts[""].train
-        == record.parts["full"].train
-        == "data/toy/toy_train_3.csv"
-    )
-    assert record.parts["hard"].train == "data/toy_hard/toy_hard_train_3.csv"
+    trained = {suffix: part.train for suffix, part in record.parts.items()}
+    own, hard = "data/toy/toy_train_3.csv", "data/toy_hard/toy_hard_train_3.csv"
+    assert trained == {"": own, "full": own, "hard": hard}
     assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
     assert record.parts["full"].labels == ("Yes", "no")
     assert record.summary == {"bad": 10}
@@ -133,14 +130,8 @@ def test_substituted_cells_are_in_the_provenance(tmp_path):
     train = [i for i in range(40) if i % 3 != 1]  # no 'v'
     record = put_toy(layout, 0, {"": Part(rows(task, range(40, 46)))}, train)
     about = pd.read_parquet(layout.provenance("toy", 0))
-    assert list(about["substituted"]) == [
-        "c",
-        "",
-        "",
-        "c",
-        "",
-        "",
-    ]  # rows 40 and 43 hold 'v'
+    # rows 40 and 43 hold 'v'
+    assert list(about["substituted"]) == ["c", "", "", "c", "", ""]
     assert record.parts[""].substituted == {"c": 2}
 
 
