@@ -186,7 +186,7 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
         steps = relative.split("/")
         module = steps[1] if steps[0] == "extensions" and len(steps) > 2 else ""
         # AMLB notes beside any framework that it is set up; nothing is run from there
-        is_harmless = steps[-2] in ("__pycache__", ".setup") if module else False
+        is_harmless = steps[-2:-1] in (["__pycache__"], [".setup"])
         has_set_up = f"extensions/{module}/setup.sh" in contents.files
         is_own = module in own_modules
         by_set_up = _BY_SET_UP.fullmatch(relative)
@@ -299,11 +299,10 @@ def _constraint_faults(
     """
     path = contents.layout.constraints
     where = contents.layout.relative(path)
-    entries = _read_entries(path)
-    if entries is None:
-        if path.is_file():
-            yield f"{where} cannot be read."
-        return
+    read = _read_entries(path)
+    if read is None and path.is_file():
+        yield f"{where} cannot be read."
+    entries = read or {}
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
             yield f"{where} names the constraint {name!r}, which is not a plain name."
