@@ -74,7 +74,7 @@ from amlb_ext.suite import (
     finish_suite,
     safe_names,
 )
-from amlb_ext.suite.fold_notes import fold_notes
+from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
 from amlb_ext.validity.certify import certify_suite
 
 
@@ -156,17 +156,16 @@ def generate_suite(request: Request) -> GenerationReport:
             report.twin = manifest.pair.name
 
         # What the command prints of it.
+        notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
             summaries = [record.summary for record in hardened.finished(task.name)]
             entry = _summarise_task(task, summaries)
-            notes = fold_notes(manifest, task.name)
-            entry["notes"] = [note.sentence for note in notes]
+            entry["notes"] = [note.sentence for note in notes[task.name]]
             report.tasks.append(entry)
         report.notes += _suite_notes(tasks, request.config, manifest)
         if original is not None:
             report.notes += twin_notes(original, manifest)
-        for entry in report.tasks:
-            report.notes += [f"{entry['task']}: {note}" for note in entry["notes"]]
+        report.notes += grouped_notes(notes)
         report.notes += shared_notes(tasks, request.config)
         for entry in report.tasks:
             records = hardened.finished(entry["task"])

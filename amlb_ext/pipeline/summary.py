@@ -160,5 +160,6 @@ def kappa_note(summaries: Sequence[Mapping[str, Any]]) -> str:
     if failed:
         note += f"; no kappa passed in {format_count(len(failed), 'fold')}"
     if jittered := sum(bool(summary.get("jittered")) for summary in failed):
-        note += f", so rows of {jittered} are only jittered"
+        rows = "there" if jittered == len(failed) else f"of {jittered}"
+        note += f", so rows {rows} are only jittered"
     return note

@@ -110,6 +110,41 @@ def fold_notes(manifest: TableManifest, task: str) -> list[FoldNote]:
     ]
 
 
+def grouped_notes(notes: Mapping[str, Iterable[FoldNote]]) -> list[str]:
+    """Return one line for each kind of note, over all tasks.
+
+    Examples
+    --------
+    >>> def note(folds, rows):
+    ...     counts = {"rows": Span(rows, rows)}
+    ...     return FoldNote(kind="rows left out", folds=folds, total=2, counts=counts)
+    >>> grouped_notes({"a": [note((0,), 3)]})
+    ['a: 1 of 2 folds (0): 3 test rows left out, whose class no training row has']
+    >>> grouped_notes({"a": [note((0,), 3)], "b": [note((0, 1), 5)]})
+    ['3 of 4 folds of 2 tasks (a, b): 3 to 5 test rows left out, whose class no training row has']
+    """
+    groups: dict[Any, list[tuple[str, FoldNote]]] = {}
+    for task, of_task in notes.items():
+        for note in of_task:
+            key = (note.kind, *sorted(note.words.items()))
+            groups.setdefault(key, []).append((task, note))
+    lines = []
+    for alike in groups.values():
+        task, first = alike[0]
+        if len(alike) == 1:
+            lines.append(f"{task}: {first.sentence}")
+            continue
+        count = sum(len(note.folds) for _, note in alike)
+        total = sum(note.total for _, note in alike)
+        tasks = _distinct(task for task, _ in alike)
+        counts = merge_spans(note.counts for _, note in alike)
+        where = (
+            f"{count} of {total} folds of {len(tasks)} tasks ({_shown_names(tasks)})"
+        )
+        lines.append(f"{where}: {sentence(first.kind, counts, first.words)}")
+    return lines
+
+
 def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     """Return how many rows were left out and cells replaced, for AMLB's definition; or nothing.
 
