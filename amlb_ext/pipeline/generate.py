@@ -15,7 +15,6 @@ import pandas as pd
 from tqdm import tqdm
 
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
-from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
@@ -41,6 +40,7 @@ from amlb_ext.hardening.split import group_tasks, split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
 from amlb_ext.models.service import is_service
+from amlb_ext.pipeline.cost import cost_text
 from amlb_ext.pipeline.folds import (
     HardenedTasks,
     harden_all,
@@ -115,9 +115,7 @@ def generate_suite(request: Request) -> GenerationReport:
         # Before the work begins, so that a column that was read wrongly costs no time.
         full_table = str(Layout(request.out).columns)
         tqdm.write(reading_text(loaded.readings, full_table), file=sys.stderr)
-        folds = [fold for task in loaded.tasks for fold in task.folds]
-        largest = max(len(fold.train) for fold in folds)
-        words = f"{format_count(len(folds), 'fold')}, the largest with {largest:,} training rows"
+        words = cost_text(loaded.tasks, request.config, request.certificate)
         tqdm.write(words, file=sys.stderr)
     with lock_folder(layout.lock, layout.root):
         # Again, as it stands now that no other process writes there.

@@ -648,3 +648,34 @@ def test_a_flag_that_would_do_nothing_is_refused(
     assert (status, len(lines)) == (2, 1), lines
     assert any(why in lines[0] for why in ("has no effect", "for series", "has no --"))
     assert not list(tmp_path.glob("x*"))
+
+
+def test_a_folder_without_a_manifest_is_not_run(suite, kind, tmp_path):
+    manifest_of(suite).unlink()
+    (suite / "hardsynth" / "request.json").unlink(missing_ok=True)
+    words = ["run", "X", "-u", str(suite), "-b", "hardsynth", "--amlb", "nowhere"]
+    status, lines = spoken(words)
+    assert status == 2
+    assert len(lines) == 1
+
+
+def test_every_suite_is_installed_and_taken_back(suite, tmp_path):
+    user = tmp_path / "user"
+    where = ["--userdir", str(user), "-q"]
+    assert main(["install", str(suite), "--name", "other", *where]) == 0
+    home = user / "hardsynth_suites" / "other"
+    for task in yaml.safe_load((home / "benchmarks" / "other.yaml").read_text()):
+        data = task["dataset"]
+        for file in data.get("train", []) + data.get("test", []) + [data.get("path")]:
+            assert file is None or os.path.isfile(file)
+    assert main(["uninstall", str(suite), *where]) == 0
+    assert not user.exists()
+
+
+def test_a_command_that_a_shell_would_run_is_not_shown(originals, tmp_path):
+    suite = shutil.copytree(originals / "tables", tmp_path / "hard")
+    request = {"command": "hardsynth generate a; touch ran", "sources": []}
+    reseal(suite, lambda entry: entry.update(format=3, request=request))
+    status, [line] = spoken(["verify", str(suite)])
+    assert status == 2
+    assert "touch" not in line

@@ -11,6 +11,7 @@ import yaml
 from commands import python
 from exhaustive import first_of
 from small_faults import CHEAP
+from small_suites import problems
 
 from amlb_ext.cli import main
 from amlb_ext.cli.terminal import guarded_streams, print_commands
@@ -90,6 +91,19 @@ def test_a_reader_that_has_gone_is_no_error(buffering):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.exhaustive
+def test_a_terminal_that_knows_ascii_alone(tmp_path):
+    """Names of the table are no ASCII; what is printed of them is, and the suite is whole."""
+    path, suite = write_table(tmp_path / "t.csv"), tmp_path / "hard"
+    done = command("generate", str(path), "-o", str(suite), *QUICK, env=ASCII)
+    assert done.returncode == 0, done.stderr
+    done = command("report", str(suite), "--text", env=ASCII)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.isascii()
+    assert problems(suite) == []
+
+
 def test_signs_are_spelled_out():
     code = "from amlb_ext.cli.terminal import guarded_streams\n"
     code += "with guarded_streams(): print('1 \\xb1 2 \\u2192 \\xe9')"
@@ -100,9 +114,15 @@ def test_signs_are_spelled_out():
 @pytest.mark.parametrize(
     "line",
     [
-        *("::error::x", "  ::set-output name=a::b", "\t::warning::x", ":: ::"),
-        *("a\n::error::x", "a\r::error::x", "a\n\n \n::debug::x"),
-        *("##[error]x", "##vso[task.x]y"),
+        "::error::x",
+        "  ::set-output name=a::b",
+        "\t::warning::x",
+        ":: ::",
+        "##[error]x",
+        "a\n::error::x",
+        "a\r::error::x",
+        "a\n\n \n::debug::x",
+        "##vso[task.x]y",
     ],
 )
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

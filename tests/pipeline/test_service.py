@@ -82,3 +82,16 @@ def test_a_service_that_is_down_stops_before_any_work(table, tmp_path, refused):
     )
     assert "cannot be reached (connection refused)" in refused(command.split())
     assert not (tmp_path / "none").exists()
+
+
+def test_compare_asks_a_service(service, table, tmp_path, monkeypatch, output_of):
+    monkeypatch.setenv("HARDSYNTH_BASELINE_KEY", KEY)
+    service.rows.clear()
+    better = tmp_path / "better.csv"
+    pd.read_csv(table)[["y"]].rename(columns={"y": "prediction"}).to_csv(better)
+    command = (
+        f"compare {table} --target y --baseline {service.url} --candidate {better} --kind "
+        "regression -q --json"
+    )
+    assert '"better"' in output_of(command.split())
+    assert sum(service.rows) == 100

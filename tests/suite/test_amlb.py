@@ -6,13 +6,15 @@ Skips where AMLB cannot be had. It is never imported here: a script runs in its 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
 from amlb_scripts import ask_amlb
 from random_tasks import random_task, split
 from written_suites import put_fold
 
-from amlb_ext.suite import Coding, Layout, Part, metrics_for
+from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for
 
 pytestmark = pytest.mark.amlb
 NIGHTLY = bool(os.environ.get("HARDSYNTH_NIGHTLY"))
@@ -136,3 +138,33 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
         if said
     }
     assert wrong == {}
+
+
+@pytest.mark.exhaustive  # random cells; the one before asks AMLB, too
+def test_what_amlb_stumbles_over_check_pair_names(amlb, tmp_path):
+    """Break one cell of the test file at random: where AMLB fails, check_pair says why."""
+    cases = []
+    for seed in range(1000 if NIGHTLY else 40):
+        case = case_of(tmp_path, seed)
+        if case is None:
+            continue
+        rng = np.random.default_rng(seed)
+        path = Path(case["test"])
+        coding = Coding.of(random_task(seed))
+        frame = coding.read_csv(path).astype(object).fillna("")
+        junk = ["", "x", "7", "2.5", "True", "inf", "1e300", "nan", "?", "None", "0"]
+        row, column = rng.integers(len(frame)), rng.integers(frame.shape[1])
+        frame.iloc[row, column] = junk[rng.integers(len(junk))]
+        if rng.random() < 0.1:
+            frame = frame.iloc[:, ::-1]
+        frame.to_csv(path, index=False)
+        cases.append(case)
+    blind = {}
+    for case, said in zip(cases, ask_amlb(amlb, SCRIPT, cases, tmp_path), strict=True):
+        pair = Path(case["train"]), Path(case["test"])
+        fails = said and not said.startswith(
+            "AssertionError"
+        )  # ours, of values we changed
+        if fails and not check_pair(*pair, case["target"], case["type"]):
+            blind[case["seed"]] = said
+    assert blind == {}
