@@ -10,6 +10,7 @@ missing, and every other column as texts that pandas cannot mistake for anything
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -115,20 +116,11 @@ class ColumnCoding:
         >>> ColumnCoding.of(truth, "b").as_column() == truth
         True
         """
-        types: dict[Form, ColumnType] = {
-            "float": "numeric",
-            "integer": "integer",
-            "boolean": "boolean",
-            "text": "categorical",
-        }
         # integers and booleans are written as such only where no row lacks the value
-        has_missing = self.form in ("float", "text")
-        return Column(
-            name=self.name,
-            type=types[self.form],
-            categories=self.categories,
-            has_missing=has_missing,
-        )
+        if self.form == "integer" or self.form == "boolean":
+            return Column(self.name, self.form, self.categories)
+        type_: ColumnType = "numeric" if self.form == "float" else "categorical"
+        return Column(self.name, type_, self.categories, has_missing=True)
 
     def encode(self, values: pd.Series) -> pd.Series:
         """Return a canonical column as it is written.
@@ -223,16 +215,13 @@ class Coding:
         columns = []
         for column, written in zip(task.columns, written_names, strict=True):
             columns.append(ColumnCoding.of(column, written))
-        written_labels: tuple[str, ...] = ()
-        if task.kind.is_classification:
-            written_labels = safe_labels(task.labels)
         return cls(
             columns=tuple(columns),
             target=task.target_name,
             written_target=written_target,
             kind=task.kind,
             labels=task.labels,
-            written_labels=written_labels,
+            written_labels=safe_labels(task.labels) if task.labels else (),
         )
 
     @property
@@ -325,38 +314,32 @@ class Coding:
             # a number takes eight bytes, and its text ten times as many
             chunksize=BLOCK_ROWS,
         )
+        read = []
         with blocks:
-            read = [self._read_block(block) for block in blocks]
+            for block in blocks:
+                frame = block.astype(object)
+                self._check_columns(list(frame.columns))
+                for column in (*self.columns, self._target_column):
+                    if column.form in NUMBERS:
+                        # numpy converts objects with Python's float, which is exact; the parser
+                        # of pandas is not always
+                        texts = frame[column.written].to_numpy()
+                        frame[column.written] = texts.astype("float64")
+                read.append(frame)
         return pd.concat(read, ignore_index=True)
 
-    def _read_block(self, block: pd.DataFrame) -> pd.DataFrame:
-        """Return rows of texts with every column in its form."""
-        frame = block.astype(object)
-        self._check_columns(list(frame.columns))
-        for column in (*self.columns, self._target_column):
-            name = column.written
-            if column.form not in NUMBERS:
-                continue
-            # numpy converts objects with Python's float, which is exact; the parser of pandas
-            # is not always
-            texts = frame[name].to_numpy()
-            frame[name] = texts.astype("float64")
-        return frame
-
     def _check_columns(self, came: list[str]) -> None:
-        wanted = [column.written for column in self.columns]
-        wanted.append(self.written_target)
-        if came == wanted:
-            return
-        difference = f"{len(came)} columns instead of {len(wanted)}"
-        for name, wanted_name in zip(came, wanted, strict=False):
-            if name != wanted_name:
-                difference = f"{name!r} instead of {wanted_name!r}"
-                break
-        raise SuiteError(
-            f"the file's columns are not the task's: {difference}",
-            "generate the suite again",
-        )
+        wanted = [*(column.written for column in self.columns), self.written_target]
+        if came != wanted:
+            difference = f"{len(came)} columns instead of {len(wanted)}"
+            for name, wanted_name in zip(came, wanted, strict=False):
+                if name != wanted_name:
+                    difference = f"{name!r} instead of {wanted_name!r}"
+                    break
+            raise SuiteError(
+                f"the file's columns are not the task's: {difference}",
+                "generate the suite again",
+            )
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> str:
@@ -370,16 +353,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> str:
     str
         The sha256 of the file.
     """
-
-    def write(part: Path) -> None:
-        frame.to_csv(
-            part,
-            index=False,
-            encoding="utf-8",
-            lineterminator="\n",
-            na_rep="",
-        )
-
+    write = partial(frame.to_csv, index=False, encoding="utf-8", lineterminator="\n")
     return write_file(path, write)
 
 
@@ -425,9 +399,7 @@ def _recode(
             f"column {name!r} holds {came!r}, which is not one of its {len(known)} values",
             "use the values of the task's own table",
         )
-    dtype = pd.CategoricalDtype(list(recoded))
-    codes = np.asarray(codes, dtype=np.int64)
-    categories = pd.Categorical.from_codes(codes, dtype=dtype)
+    categories = pd.Categorical.from_codes(codes, categories=list(recoded))
     return pd.Series(categories, index=values.index, name=name)
 
 

@@ -68,8 +68,7 @@ def resolve_directories(options: SourceConfig) -> dict[str, str]:
     input_text = str(configured or OWN_INPUT_DIRECTORY)
     # The last one, as its text may hold {user} and {root}.
     input_path = expand_path(substitute_directories(input_text, directories))
-    directories["input"] = str(input_path)
-    return directories
+    return {**directories, "input": str(input_path)}
 
 
 def substitute_directories(text: str, directories: Mapping[str, str]) -> str:
@@ -268,14 +267,10 @@ def configured_paths(
 
 def _setting_texts(config: dict[str, Any], setting: PathSetting) -> list[str]:
     """Return a setting that is a text or a list of texts, as a list."""
-    settings = config.get(setting.section)
-    if not isinstance(settings, dict):
-        return []
-    value = settings.get(setting.key)
-    if not value:
-        return []
+    section = config.get(setting.section)
+    value = section.get(setting.key) if isinstance(section, dict) else None
     texts = value if isinstance(value, list) else [value]
-    return [str(text) for text in texts]
+    return [str(text) for text in texts if text]
 
 
 def _read_optional_config(user: Path) -> dict[str, Any]:

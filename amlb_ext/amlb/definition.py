@@ -72,16 +72,13 @@ def is_enabled(task: dict[str, Any], source: str) -> bool:
     >>> is_enabled({"enabled": "no"}, "mine.yaml"), is_enabled({}, "mine.yaml")
     (False, True)
     """
-    value = task.get("enabled", True)
-    word = str(value).lower()
-    if word in TRUE_WORDS:
-        return True
-    if word in FALSE_WORDS:
-        return False
-    raise DefinitionError(
-        f"{source}: the task {task.get('name')!r} has 'enabled: {word[:50]}'",
-        "write 'enabled: true' or 'enabled: false'",
-    )
+    word = str(task.get("enabled", True)).lower()
+    if word not in (*TRUE_WORDS, *FALSE_WORDS):
+        raise DefinitionError(
+            f"{source}: the task {task.get('name')!r} has 'enabled: {word[:50]}'",
+            "write 'enabled: true' or 'enabled: false'",
+        )
+    return word in TRUE_WORDS
 
 
 def is_series_task(task: Mapping[str, Any]) -> bool:
@@ -119,10 +116,9 @@ def read_definition(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for task in read_tasks(path):
         name = task["name"]
         key = sanitize_name(name).lower()
-        earlier = names.get(key)
-        if earlier is not None:
+        if key in names:
             raise DefinitionError(
-                f"{path.name}: the names {earlier!r} and {name!r} are the same to AMLB",
+                f"{path.name}: the names {names[key]!r} and {name!r} are the same to AMLB",
                 "rename one of them",
             )
         names[key] = name
@@ -200,27 +196,22 @@ def list_jobs(
     defined = {}
     for task in read_tasks(path, constraint):
         defined[sanitize_name(task["name"])] = task
-    if tasks:
-        chosen = [_choose_task(task, defined, path.name) for task in tasks]
-    else:
-        chosen = []
-        for name, task in defined.items():
-            if is_enabled(task, path.name):
-                chosen.append(name)
+    chosen = [_choose_task(task, defined, path.name) for task in tasks]
+    if not tasks:
+        enabled = defined.items()
+        chosen = [name for name, task in enabled if is_enabled(task, path.name)]
     jobs = []
     for name in chosen:
         fold_count = defined[name].get("folds")
-        if fold_count is None:
-            fold_count = fallback_folds
-        fold_count = int(fold_count)  # a definition may quote it
-        for fold in folds or range(fold_count):
-            if 0 <= fold < fold_count:
-                jobs.append(Job(name, fold))
+        # a definition may quote it
+        fold_count = int(fallback_folds if fold_count is None else fold_count)
+        jobs += [
+            Job(name, k) for k in folds or range(fold_count) if 0 <= k < fold_count
+        ]
     if not jobs:
-        chosen_tasks = list(tasks) or "all"
-        chosen_folds = list(folds) or "all"
         raise DefinitionError(
-            f"no fold of {path.stem} is chosen (tasks: {chosen_tasks}, folds: {chosen_folds})",
+            f"no fold of {path.stem} is chosen (tasks: {list(tasks) or 'all'}, folds: "
+            f"{list(folds) or 'all'})",
             "choose folds that the tasks have, counted from 0",
         )
     return tuple(dict.fromkeys(jobs))  # AMLB runs a job once, however often it is named
@@ -293,21 +284,12 @@ class _AmlbLoader(Loader):
     max_bytes, max_nodes = 64 << 20, 3_000_000
 
 
-def _without_resolver(
-    resolvers: dict[str, list[tuple[str, Any]]], unwanted: str
-) -> dict[str, list[tuple[str, Any]]]:
-    """Return PyYAML's table of plain scalars, by first character, without those of a tag."""
-    kept = {}
-    for first_character, pairs in resolvers.items():
-        kept[first_character] = [pair for pair in pairs if pair[0] != unwanted]
-    return kept
-
-
 # PyYAML reads YAML 1.1, where on, off, yes and no are truth values as well.
 _BOOLEAN = "tag:yaml.org,2002:bool"
-_AmlbLoader.yaml_implicit_resolvers = _without_resolver(
-    yaml.SafeLoader.yaml_implicit_resolvers, _BOOLEAN
-)
+_AmlbLoader.yaml_implicit_resolvers = {
+    first_character: [pair for pair in pairs if pair[0] != _BOOLEAN]
+    for first_character, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 _AmlbLoader.add_implicit_resolver(
     _BOOLEAN, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
 )

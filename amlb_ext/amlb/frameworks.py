@@ -57,19 +57,21 @@ def check_framework(
     name, _, tag = framework.partition(":")
     files = _definition_files(tag, userdir, root, config)
     if tag and not any(path.is_file() for path in files):
-        untagged = _definition_files("", userdir, root, config)
+        tags = []
+        for path in _definition_files("", userdir, root, config):
+            for tagged in path.parent.glob(f"{path.stem}_*{path.suffix}"):
+                tags.append(tagged.stem.removeprefix(f"{path.stem}_"))
         raise DefinitionError(
             f"AMLB has no frameworks with the tag {tag!r}",
-            suggest_nearest(tag, _known_tags(untagged)),
+            suggest_nearest(tag, sorted(tags)),
         )
     entries = _read_entries(files)
     # A name that is listed to be built upon, or is gone, cannot be run.
     runnable = []
     for entry in entries.values():
-        name_in_file = str(entry["name"])
-        is_hidden = name_in_file.startswith("__")
-        if not (is_hidden or entry.get("abstract") or entry.get("removed")):
-            runnable.append(name_in_file)
+        is_base = entry["name"].startswith("__") or entry.get("abstract")
+        if not (is_base or entry.get("removed")):
+            runnable.append(entry["name"])
     chosen = entries.get(name.lower())
     if chosen is None:
         places = " and ".join(str(path) for path in files if path.is_file())
@@ -116,7 +118,8 @@ def find_framework(
     # The code is by default that of the oldest ancestor, under its name.
     default_module = f"frameworks.{lineage[-1]['name']}"
     module = str(merged.get("module") or default_module)
-    folder = _find_module_folder(module, root, userdir)
+    folders = [base.joinpath(*module.split(".")) for base in (root, userdir)]
+    folder = next((path for path in folders if path.is_dir()), None)
     if folder is None:
         return None
     has_command = bool(merged.get("setup_cmd") or merged.get("setup_script"))
@@ -140,15 +143,6 @@ def _definition_files(
     return [path.with_name(f"{path.stem}_{tag}{path.suffix}") for path in files]
 
 
-def _known_tags(files: Sequence[Path]) -> list[str]:
-    """Return the tags for which there is a file beside one of the given ones."""
-    tags = []
-    for path in files:
-        for tagged in sorted(path.parent.glob(f"{path.stem}_*{path.suffix}")):
-            tags.append(tagged.stem.removeprefix(f"{path.stem}_"))
-    return tags
-
-
 def _read_entries(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """Return the entries of all files of frameworks, by lower-case name; the last one wins."""
     entries: dict[str, dict[str, Any]] = {}
@@ -157,18 +151,9 @@ def _read_entries(files: Sequence[Path]) -> dict[str, dict[str, Any]]:
         if not isinstance(content, dict):
             continue
         for name, settings in content.items():
-            entry = {"name": sanitize_name(str(name))}
-            entry.update(settings or {})
+            entry = {"name": sanitize_name(str(name)), **(settings or {})}
             entries[str(name).lower()] = entry
     return entries
-
-
-def _find_module_folder(module: str, *search_path: Path) -> Path | None:
-    for base in search_path:
-        folder = base.joinpath(*module.split("."))
-        if folder.is_dir():
-            return folder
-    return None
 
 
 def _list_with_parents(

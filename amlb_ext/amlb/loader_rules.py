@@ -73,16 +73,23 @@ def check_pair(
     if type not in [kind.value for kind in Kind]:
         return [f"The type {type!r} is none of binary, multiclass, regression."]
     kind = Kind(type)
-    read_train = read_train or read_fields
-    train = read_train(train_csv)
+    train = (read_train or read_fields)(train_csv)
     if isinstance(train, str):  # the sentence that says why it cannot be read
         return [train]
     test = read_fields(test_csv)
     if isinstance(test, str):
         return [test]
-    shape_problem = _check_shapes(train, test, target, train_csv.name)
-    if shape_problem:
-        return [shape_problem]
+    # After these nothing else can be checked.
+    if target not in train.columns:
+        return [f"The target {target!r} is no column of {train_csv.name}."]
+    if list(train.columns) != list(test.columns):
+        return [
+            "The test file's columns are not the training file's, in the same order."
+        ]
+    if len(train) < 2:
+        return [f"The training file has {len(train)} rows, at least 2 are needed."]
+    if test.empty:
+        return ["The test file has no rows."]
     problems = check_columns(list(train.columns))
     if len(train.columns) < 2:
         problems.append("There is no feature beside the target.")
@@ -92,21 +99,6 @@ def check_pair(
         problems += _check_feature(name, train[name], test[name])
     problems += _check_target(train[target], test[target], kind)
     return problems
-
-
-def _check_shapes(
-    train: pd.DataFrame, test: pd.DataFrame, target: str, train_name: str
-) -> str:
-    """Return the problem after which nothing else can be checked; empty where there is none."""
-    if target not in train.columns:
-        return f"The target {target!r} is no column of {train_name}."
-    if list(train.columns) != list(test.columns):
-        return "The test file's columns are not the training file's, in the same order."
-    if len(train) < 2:
-        return f"The training file has {len(train)} rows, at least 2 are needed."
-    if test.empty:
-        return "The test file has no rows."
-    return ""
 
 
 def read_fields(path: Path) -> pd.DataFrame | str:
@@ -159,13 +151,9 @@ def infer_target(
         usual = [name for name in fields.columns if name.lower() in ("target", "class")]
         target = str((usual or list(fields.columns)[-1:])[0])
     if type is None and target in fields.columns:
-        is_category = _infer_type(fields[target])[0] in ("text", "boolean")
-        n_classes = fields[target].nunique()
-        type = (
-            ("binary" if n_classes == 2 else "multiclass")
-            if is_category
-            else "regression"
-        )
+        type = "binary" if fields[target].nunique() == 2 else "multiclass"
+        if _infer_type(fields[target])[0] in ("integer", "float"):
+            type = "regression"
     return target, str(type)
 
 
@@ -176,7 +164,8 @@ def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
     has_missing = len(present) < len(distinct)
     if all(map(is_number, present)):
         # pandas has no missing integer, and takes an empty column for floats.
-        if present and not has_missing and all(map(_is_whole, present)):
+        is_whole = all(text.strip().lstrip("+-").isdigit() for text in present)
+        if present and not has_missing and is_whole:
             return "integer", False
         return "float", has_missing
     # A truth value beside a missing one is an object, which AMLB takes for a category.
@@ -185,19 +174,12 @@ def _infer_type(texts: pd.Series) -> tuple[InferredType, bool]:
     return "text", has_missing
 
 
-def _is_whole(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
-
-
 def _check_doubtful_texts(
     name: str, train: pd.Series, test: pd.Series
 ) -> Iterator[str]:
     """Yield a sentence where a text is missing to one version of pandas only, e.g. ``None``."""
-    doubtful = set()
-    for text in (*train.unique(), *test.unique()):
-        if reads_as_missing(text) and text not in NA_TEXTS:
-            doubtful.add(str(text))
-    if doubtful:
+    texts = {*train.unique(), *test.unique()} - set(NA_TEXTS)
+    if doubtful := list(filter(reads_as_missing, texts)):
         first = min(doubtful)
         yield f"Column {name!r} holds {first!r}, missing to some readers and text to others."
 
@@ -268,15 +250,24 @@ def _check_categories(
 
 
 def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str]:
+    is_regression = kind is Kind.REGRESSION
     # Values that cannot be targets at all: what follows would only repeat them.
     for texts, where in ((train, "training"), (test, "test")):
-        problem = _find_wrong_target(texts, where, kind)
-        if problem:
-            yield problem
+        is_missing = texts.map(reads_as_missing).to_numpy()
+        if is_missing.any():
+            row = int(np.flatnonzero(is_missing)[0])
+            yield f"The target is missing, or reads so, in row {row} of the {where} file."
             return
-        if kind is Kind.REGRESSION:
+        no_numbers = [text for text in texts.unique() if not is_number(text)]
+        if is_regression and no_numbers:
+            yield (
+                f"The target holds {no_numbers[0]!r} in the {where} file, regression needs "
+                "numbers."
+            )
+            return
+        if is_regression:
             yield from _check_size("The target", texts.unique(), where)
-    if kind is Kind.REGRESSION:
+    if is_regression:
         train_type, _ = _infer_type(train)
         test_type, _ = _infer_type(test)
         if train_type == "integer" and test_type != "integer":
@@ -294,17 +285,3 @@ def _check_target(train: pd.Series, test: pd.Series, kind: Kind) -> Iterator[str
         )
     if not labels_survive(labels):
         yield f"AMLB would read or order the labels {sorted(labels)[:5]} wrongly."
-
-
-def _find_wrong_target(texts: pd.Series, where: str, kind: Kind) -> str:
-    """Return the sentence on a missing target, or one that is no number; empty if there is none."""
-    is_missing = texts.map(reads_as_missing).to_numpy()
-    if is_missing.any():
-        row = int(np.flatnonzero(is_missing)[0])
-        return f"The target is missing, or reads so, in row {row} of the {where} file."
-    if kind is not Kind.REGRESSION:
-        return ""
-    for text in texts.unique():
-        if not is_number(text):
-            return f"The target holds {text!r} in the {where} file, regression needs numbers."
-    return ""

@@ -153,17 +153,13 @@ def labels_survive(labels: Iterable[str]) -> bool:
     # pandas reads a column of integers alone as numbers, which sort by value.
     if all(_PLAIN_INTEGER.fullmatch(label) for label in labels):
         order_in_file = sorted(labels, key=int)
-    elif all(_is_safe_label(label) for label in labels):
+    # space around a label could be lost
+    elif all(is_safe_text(label) and label == label.strip() for label in labels):
         order_in_file = sorted(labels)
     else:
         return False
     # AMLB names the probabilities in one order and fills them in the other.
     return [normalize_text(label) for label in order_in_file] == sorted(normalized)
-
-
-def _is_safe_label(label: str) -> bool:
-    """Whether a label is read back as itself, with no space around it that could be lost."""
-    return is_safe_text(label) and label == label.strip()
 
 
 def safe_columns(names: Sequence[str]) -> tuple[str, ...]:
@@ -249,12 +245,11 @@ def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...
 
     Positions are padded with zeros, so that the order of the texts is the order given.
     """
-    last_position = max(len(values) - 1, 0)
-    width = len(str(last_position))
+    width = len(str(max(len(values) - 1, 0)))
     prefix = "c"
-    normalized_survivors = [normalize_text(value) for value in survivors]
-    # A survivor that looks like a replacement could be the same text as one.
-    while any(_is_numbered(text, prefix) for text in normalized_survivors):
+    kept = [normalize_text(value) for value in survivors]
+    # A survivor that looks like a replacement, as c0_yes does, could be the same text as one.
+    while any(re.match(rf"{prefix}\d", text) for text in kept):
         prefix += "c"
     texts = []
     for position, value in enumerate(values):
@@ -264,12 +259,6 @@ def _replace_texts(values: Sequence[str], survivors: set[str]) -> tuple[str, ...
             number = str(position).zfill(width)
             texts.append(f"{prefix}{number}_{_to_ascii(value)}")
     return tuple(texts)
-
-
-def _is_numbered(text: str, prefix: str) -> bool:
-    """Whether a digit follows the prefix, as in ``c0_yes``."""
-    rest = text.removeprefix(prefix)
-    return rest != text and rest[:1].isdigit()
 
 
 def _to_ascii(text: str) -> str:

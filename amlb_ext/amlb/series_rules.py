@@ -26,6 +26,22 @@ _NEW_FREQUENCIES = re.compile(r"\d*(?:ME|BME|QE|BQE|YE|BYE)(?:-\w+)?")
 NEEDED = ("freq", "forecast_horizon_in_steps", "seasonality")
 #: Names the columns that are meant to be known beforehand; AMLB does not look at it.
 KNOWN_COLUMNS = "known_dynamic_columns"
+#: What is wrong with the seasonal errors of items, by which MASE and SQL divide.
+_SCALE_FAULTS = {
+    "short": "{items} empty in training{where}: AMLB or the framework fails",
+    "unscaled": (
+        "{items} no longer than the season in training{where}: the scale becomes 1.0, so MASE and "
+        "SQL are in the target's own unit"
+    ),
+    "constant": (
+        "{items} the same from season to season in training{where}: the error is infinite, and "
+        "left out of the mean in silence"
+    ),
+    "rounding": (
+        "{items} alike from season to season but for rounding{where}: the scale is that of the "
+        "last digit, and one such error outweighs all others"
+    ),
+}
 #: Series that differ in their first values are not one.
 _HEAD = 8
 #: A scale below this share of the values' size is rounding.
@@ -86,20 +102,18 @@ def check_series_task(name: str, task: Mapping[str, Any]) -> list[str]:
 
 
 def _check_path(path: str) -> list[str]:
+    never_runs = "the job never runs, with exit status 0"
     if path.startswith(("http://", "https://")):
         return []
     if _PLACEHOLDER.search(path):
         return [
-            f"the path {path} has a placeholder, which AMLB does not expand here: the job never "
-            "runs, with exit status 0"
+            f"the path {path} has a placeholder, which AMLB does not expand here: {never_runs}"
         ]
     if not Path(path).is_absolute():
         return [
             f"the path {path} is relative to the folder that AMLB is started in, not to the suite"
         ]
-    if not Path(path).is_file():
-        return [f"there is no file {path}: the job never runs, with exit status 0"]
-    return []
+    return [] if Path(path).is_file() else [f"there is no file {path}: {never_runs}"]
 
 
 def check_series_table(
@@ -122,7 +136,7 @@ def check_series_table(
     ...                       "target": 1.0})
     >>> dataset = {"forecast_horizon_in_steps": 2, "seasonality": 1, "target": "target"}
     >>> check_series_table(table, dataset)
-    ["1 item repeats itself in training, 'a' the first: its error is infinite, and it is left out \
+    ["item 'a' is the same from season to season in training: the error is infinite, and left out \
 of the mean in silence"]
     """
     item = dataset.get("id_column") or "item_id"
@@ -176,63 +190,38 @@ def _check_scales(
     horizon: int,
     season: int,
 ) -> list[str]:
-    """Return problems of the items' seasonal errors, by which MASE and SQL divide."""
+    """Return a sentence for each of :data:`_SCALE_FAULTS` that some item has."""
     # NOTE: AMLB removes (k + 1) H rows in fold k >= 1, one horizon more than meant
     removed = (fold + 1) * horizon if fold else 0
-    short, unscaled, constant, rounding = [], [], [], []
+    faulty: dict[str, list[Any]] = {}
     for name, rows in groups.items():
         train = rows[target].to_numpy(dtype=float)[: len(rows) - removed - horizon]
-        if len(train) < 1:
-            short.append(name)
-        elif len(train) <= season:
-            unscaled.append(name)
-        else:
-            changes = np.abs(train[season:] - train[:-season])
-            changes = changes[~np.isnan(changes)]
-            # what is missing or infinite is told of the whole file
-            if not np.isfinite(changes).all() or not len(changes):
-                continue
-            if not changes.any():
-                constant.append(name)
-            elif not has_scale(float(changes.mean()), train):
-                rounding.append(name)
+        faulty.setdefault(_scale_fault(train, season), []).append(name)
     where = f" in fold {fold}" if fold else ""
     problems = []
-    if short:
-        problems.append(
-            f"{_items(short)} empty in training{where}: AMLB or the framework fails"
-        )
-    if unscaled:
-        problems.append(
-            f"{_items(unscaled)} no longer than the season in training{where}: the scale becomes "
-            "1.0, so MASE and SQL are in the target's own unit"
-        )
-    if constant:
-        verb = "repeats" if len(constant) == 1 else "repeat"
-        count, first = len(constant), constant[0]
-        items = f"{count} item{'s' if count > 1 else ''}"
-        it = (
-            "its error is infinite, and it is"
-            if count == 1
-            else ("their errors are infinite, and they are")
-        )
-        itself = "itself" if count == 1 else "themselves"
-        problems.append(
-            f"{items} {verb} {itself} in training{where}, {first!r} the first: {it} left out of "
-            "the mean in silence"
-        )
-    if rounding:
-        problems.append(
-            f"{_items(rounding)} alike from season to season but for rounding{where}: the scale "
-            "is that of the last digit, and one such error outweighs all others"
-        )
+    for fault, sentence in _SCALE_FAULTS.items():
+        if names := faulty.get(fault):
+            items = f"item {names[0]!r} is"
+            if len(names) > 1:
+                items = f"{len(names)} items, {names[0]!r} the first, are"
+            problems.append(sentence.format(items=items, where=where))
     return problems
 
 
-def _items(names: list[Any]) -> str:
-    if len(names) == 1:
-        return f"item {names[0]!r} is"
-    return f"{len(names)} items, {names[0]!r} the first, are"
+def _scale_fault(train: np.ndarray, season: int) -> str:
+    """Return which of :data:`_SCALE_FAULTS` an item has; empty for none."""
+    if len(train) < 1:
+        return "short"
+    if len(train) <= season:
+        return "unscaled"
+    changes = np.abs(train[season:] - train[:-season])
+    changes = changes[~np.isnan(changes)]
+    # what is missing or infinite is told of the whole file
+    if not np.isfinite(changes).all() or not len(changes):
+        return ""
+    if not changes.any():
+        return "constant"
+    return "" if has_scale(float(changes.mean()), train) else "rounding"
 
 
 def _check_times(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,13 +106,10 @@ def run(
 
 
 def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> list[str]:
-    """Return definitions that AMLB can run where the suite stands now.
-
-    Those of a suite that was moved are put right, so AMLB started by hand finds its files, too.
-    """
+    """Return definitions that AMLB can run where the suite stands now."""
     from amlb_ext.publish.export.folder import exported_suite_name
     from amlb_ext.suite import open_suite
-    from amlb_ext.suite.place import follow_move, runnable_definition
+    from amlb_ext.suite.shared_files import runnable_definition
 
     # an export has no manifest to load a suite from, but a record that names its definition
     exported = exported_suite_name(userdir)
@@ -121,11 +117,6 @@ def _find_definitions(userdir: Path, benchmark: str | None, results: Path) -> li
         return split_benchmarks(benchmark or exported)
     suite = open_suite(userdir)
     names = split_benchmarks(benchmark or suite.name)
-    if written := follow_move(suite):
-        print(
-            f"{userdir.name} was moved: {', '.join(written)} name its new place",
-            file=sys.stderr,
-        )
     return [runnable_definition(suite, name, results) for name in names]
 
 

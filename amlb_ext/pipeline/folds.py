@@ -6,7 +6,6 @@ worker.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -48,7 +47,9 @@ from amlb_ext.suite import (
     read_finished_fold,
     write_fold,
 )
-from amlb_ext.suite.transfer import check_in_folds, pack_folds
+from amlb_ext.suite.contradictions import SETTINGS_OF_NO_FOLD
+from amlb_ext.suite.shared_files import sha256_text
+from amlb_ext.suite.writer import check_in_folds, pack_folds
 from amlb_ext.validity.calibration import Calibration, calibrate, wants_calibration
 from amlb_ext.validity.held_out_parts import HeldOutCandidates
 from amlb_ext.validity.reference import PART
@@ -175,10 +176,10 @@ class HardenedTasks:
         errors = self.errors.items()
         return [name for name, error in errors if isinstance(error, ServiceError)]
 
-    def summaries(self, task: str) -> list[dict[str, Any]]:
-        """Return those of the task's folds, in order."""
+    def finished(self, task: str) -> list[FoldRecord]:
+        """Return the records of the task's folds, in order."""
         records = self.records[task]
-        return [records[fold].summary for fold in sorted(records)]
+        return [records[fold] for fold in sorted(records)]
 
     def add_records(
         self, group: Tasks, fold: int, records: Sequence[FoldRecord | None]
@@ -187,16 +188,6 @@ class HardenedTasks:
         for task, record in zip(group, records, strict=True):
             if record is not None:
                 self.records[task.name][fold] = record
-
-    def add_lost(self, group: Tasks, fold: int, reason: str) -> None:
-        """Note that a fold was not finished."""
-        for task in group:
-            entry = {
-                "task": task.name,
-                "fold": fold,
-                "reason": f"fold {fold}: {reason}",
-            }
-            self.failures.append(entry)
 
 
 def harden_all(layout: Layout, tasks: list[Task], request: Request) -> HardenedTasks:
@@ -284,11 +275,18 @@ def _run_folds(
         display.forget(outcome.unit.name)
         bar.update(len(group))
         # Before anything else: a fold that was lost has its reason nowhere but there.
-        write_log(layout, group, fold, outcome=outcome, folder=request.logs)
+        log = f"{group[0].name}_fold_{fold}.log"
+        if request.logs is not None:
+            write_text(request.logs / log, _log_text(outcome))
+        if outcome.lost:
+            write_text(layout.logs / log, _log_text(outcome))
         for reason in outcome.attempts:
             results.notes.append(f"{outcome.unit.name}: run again, {reason}")
         if outcome.lost:
-            results.add_lost(group, fold, outcome.lost)
+            reason = f"fold {fold}: {outcome.lost}"
+            for task in group:
+                entry = {"task": task.name, "fold": fold, "reason": reason}
+                results.failures.append(entry)
         elif isinstance(outcome.result, HardsynthError):
             # Folds finish in any order, but any error of a task tells what to mend.
             for task in group:
@@ -296,9 +294,13 @@ def _run_folds(
         else:
             records = outcome.result
             if request.execution.cluster:
-                records = check_in_folds(layout, *records)
+                records, contents = outcome.result
+                check_in_folds(layout, records, contents)
             results.add_records(group, fold, records)
-            remove_log(layout, group, fold)
+            # of a fold that was lost before
+            remove_file(layout.logs / log)
+            if layout.logs.is_dir() and not any(layout.logs.iterdir()):
+                layout.logs.rmdir()
     return results
 
 
@@ -309,7 +311,7 @@ def fold_keys(group: Tasks, fold: int, settings: dict[str, Any]) -> list[str]:
         return keys
     # The targets share rows, so a change of one of them changes the files of all.
     all_keys = json.dumps([group[0].group, *keys])
-    return [_sha256_text(key + all_keys) for key in keys]
+    return [sha256_text(key + all_keys) for key in keys]
 
 
 def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
@@ -318,10 +320,7 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
     How rows were split and columns chosen counts by what came of it: the columns and rows.
     """
     # What these settings come to is hashed by the task's content and rows; a name changes neither.
-    without_effect = ("name", "split", "source")
-    deciding = {
-        name: value for name, value in settings.items() if name not in without_effect
-    }
+    deciding = {k: v for k, v in settings.items() if k not in SETTINGS_OF_NO_FOLD}
     parts = {
         "version": __version__,
         "settings": deciding,
@@ -333,11 +332,7 @@ def fold_key(task: Task, fold: int, settings: dict[str, Any]) -> str:
     # how rows were split within the training rows, too
     if task.order is not None:
         parts["order"] = task.order.digest
-    return _sha256_text(json.dumps(parts, sort_keys=True))
-
-
-def _sha256_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256_text(json.dumps(parts, sort_keys=True))
 
 
 def withdraw(layout: Layout) -> None:
@@ -349,51 +344,17 @@ def withdraw(layout: Layout) -> None:
         shutil.rmtree(layout.root)
 
 
-# Logs of folds: what became of each, where, how long, and what it printed.
-
-
-def write_log(
-    layout: Layout,
-    group: Tasks,
-    fold: int,
-    *,
-    outcome: UnitOutcome,
-    folder: Path | None,
-) -> None:
-    """Write the log of a fold: into a folder of logs, and of a lost fold into the suite."""
-    name = _log_name(group, fold)
-    if folder is not None:
-        write_text(folder / name, _log_text(outcome))
-    if outcome.lost:
-        write_text(layout.logs / name, _log_text(outcome))
-
-
-def remove_log(layout: Layout, group: Tasks, fold: int) -> None:
-    """Remove the log of a fold that was lost before and is now finished."""
-    path: Path = layout.logs / _log_name(group, fold)
-    if path.exists():
-        remove_file(path)
-        if not any(layout.logs.iterdir()):
-            layout.logs.rmdir()
-
-
-def _log_name(group: Tasks, fold: int) -> str:
-    return f"{group[0].name}_fold_{fold}.log"
-
-
 def _log_text(outcome: UnitOutcome) -> str:
+    """Return what became of a fold, where, how long, and what it printed."""
     lines = [outcome.unit.name, f"key: {outcome.unit.key}"]
     for number, reason in enumerate(outcome.attempts, start=1):
         lines.append(f"attempt {number}: {reason}")
     if outcome.lost:
         lines.append(f"lost: {outcome.lost}")
     else:
-        cost = [f"finished in {outcome.seconds:.1f} s"]
-        if outcome.peak:  # bytes
-            cost.append(f"at most {outcome.peak / 1e6:,.0f} MB")
-        if outcome.where:
-            cost.append(outcome.where)
-        lines.append(", ".join(cost))
+        memory = f"at most {outcome.peak / 1e6:,.0f} MB" if outcome.peak else ""
+        cost = (f"finished in {outcome.seconds:.1f} s", memory, outcome.where)
+        lines.append(", ".join(filter(None, cost)))
     if outcome.log:
         lines += ["", outcome.log.rstrip()]
     return "\n".join(lines) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import shlex
 import sys
 from collections import Counter
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from tqdm import tqdm
 
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -51,6 +51,7 @@ from amlb_ext.pipeline.request import (
     Request,
     check_output,
     check_settings,
+    fold_seeds,
     framework_definitions,
     result_settings,
     suite_request,
@@ -74,7 +75,6 @@ from amlb_ext.suite import (
     safe_names,
 )
 from amlb_ext.suite.fold_notes import fold_notes, grouped_notes
-from amlb_ext.validity.candidates import Size
 from amlb_ext.validity.certify import certify_suite
 
 
@@ -99,8 +99,17 @@ def generate_suite(request: Request) -> GenerationReport:
     report.readings += loaded.readings
     if request.dry_run:
         for task in loaded.tasks:
-            report.tasks.append(_planned_task(task))
-            report.notes += _named_notes(task)
+            about = {
+                "task": task.name,
+                "kind": task.kind.value,
+                "rows": len(task),
+                "columns": len(task.columns),
+                "classes": len(task.labels) or None,
+                "missing": int(task.features.isna().to_numpy().sum()),
+                "folds": len(task.folds),
+            }
+            report.tasks.append(about)
+            report.notes += [f"{task.name}: {note}" for note in task.notes]
         return report
     if not request.quiet:
         # Before the work begins, so that a column that was read wrongly costs no time.
@@ -124,10 +133,6 @@ def generate_suite(request: Request) -> GenerationReport:
         if request.twin:
             original = find_original(request, loaded.source_names)
         suite_tasks = _suite_tasks(tasks, loaded, hardened, request=request)
-        seeds = {
-            task.name: [record.summary["seed"] for record in task.folds]
-            for task in suite_tasks
-        }
         manifest = finish_suite(
             layout,
             name=request.config.name,
@@ -136,7 +141,9 @@ def generate_suite(request: Request) -> GenerationReport:
             tasks=suite_tasks,
             failures=report.failures,
             version=__version__,
-            integrations=framework_definitions(request.config, seeds),
+            integrations=framework_definitions(
+                request.config, fold_seeds({t.name: t.folds for t in suite_tasks})
+            ),
             request=suite_request(request),
             original=original,
             absent=[*report.absent, *hardened.waiting],
@@ -149,43 +156,37 @@ def generate_suite(request: Request) -> GenerationReport:
         # What the command prints of it.
         notes = {task.name: fold_notes(manifest, task.name) for task in tasks}
         for task in tasks:
-            entry = _summarise_task(task, hardened.summaries(task.name))
+            summaries = [record.summary for record in hardened.finished(task.name)]
+            entry = _summarise_task(task, summaries)
             entry["notes"] = [note.sentence for note in notes[task.name]]
             report.tasks.append(entry)
         report.notes += _suite_notes(tasks, request.config, manifest)
         if original is not None:
             report.notes += twin_notes(original, manifest)
-        report.notes += grouped_notes(itertools.chain.from_iterable(notes.values()))
+        report.notes += grouped_notes(notes)
         report.notes += shared_notes(tasks, request.config)
-        for task in tasks:
-            if note := kappa_note(hardened.summaries(task.name)):
-                report.notes.append(f"{task.name}: {note}")
+        for entry in report.tasks:
+            records = hardened.finished(entry["task"])
+            if note := kappa_note([record.summary for record in records]):
+                report.notes.append(f"{entry['task']}: {note}")
         write_text(layout.notes, "".join(f"{note}\n" for note in report.notes))
         # certificates read the suite's own files: the tables need not stay beside them
         del loaded, tasks, suite_tasks, task
         if request.certificate != "none":
-            report.verdicts = _certify(layout, request)
+            certificates = certify_suite(
+                layout.root,
+                request.execution.processes,
+                size="full" if request.certificate == "full" else "quick",
+                quiet=request.quiet,
+                trusted=True,  # the user named the models in this very command
+            )
+            for certificate in certificates:
+                report.verdicts[certificate.task] = {
+                    "verdict": certificate.verdict,
+                    "reason": certificate.reason,
+                    "checks": certificate.checks,
+                }
     return report
-
-
-def _certify(layout: Layout, request: Request) -> dict[str, dict[str, Any]]:
-    """Certify the tasks of a finished suite; return by task what the command prints."""
-    size: Size = "full" if request.certificate == "full" else "quick"
-    certificates = certify_suite(
-        layout.root,
-        request.execution.processes,
-        size=size,
-        quiet=request.quiet,
-        trusted=True,  # the user named the models in this very command
-    )
-    verdicts = {}
-    for certificate in certificates:
-        verdicts[certificate.task] = {
-            "verdict": certificate.verdict,
-            "reason": certificate.reason,
-            "checks": certificate.checks,
-        }
-    return verdicts
 
 
 # Sources to tasks.
@@ -317,22 +318,16 @@ def order_task(task: Task, split: SplitConfig, source: SourceConfig) -> Task:
     order = order or task.order
     if order is None:
         return task
-    dropped = order_columns(
-        list(task.features),
-        (order.time_name, order.group_name, order.cluster_name),
-    )
-    dropped -= set(source.keep)
+    names = (order.time_name, order.group_name, order.cluster_name)
+    dropped = order_columns(list(task.features), names) - set(source.keep)
     notes = [f"split {order.text}"]
     if order.cluster_text:
         notes.append(order.cluster_text)
-    listed = sorted(dropped)
-    if dropped == {column.name for column in task.columns}:
-        raise DataError(
-            f"{task.name}: without {' and '.join(map(repr, listed))} there is no feature",
-            f"--keep {shlex.quote(listed[0])}",
-        )
-    for name in listed:
+    for name in sorted(dropped):
         keep = f"--keep {shlex.quote(name)}"
+        if dropped == {column.name for column in task.columns}:
+            listed = " and ".join(map(repr, sorted(dropped)))
+            raise DataError(f"{task.name}: without {listed} there is no feature", keep)
         notes.append(f"{name!r} orders the rows and is no feature; {keep} makes it one")
     return dataclasses.replace(
         drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
@@ -413,10 +408,8 @@ def _suite_tasks(
     # No local folders: the same sources give the same bytes wherever they stand.
     specs = [portable_spec(source) for source in request.sources]
     names = dict(zip(specs, request.source_names, strict=True))
-    suite_tasks = []
-    for task in tasks:
-        records = hardened.records[task.name]
-        suite_task = SuiteTask(
+    return [
+        SuiteTask(
             name=task.name,
             kind=task.kind,
             target=task.target_name,
@@ -424,11 +417,11 @@ def _suite_tasks(
             origin=portable_origin(task.origin, names),
             content_hash=task.content_hash,
             notes=task.notes,
-            folds=tuple(records[fold] for fold in sorted(records)),
+            folds=tuple(hardened.finished(task.name)),
             source_name=loaded.source_names[task.name],
         )
-        suite_tasks.append(suite_task)
-    return suite_tasks
+        for task in tasks
+    ]
 
 
 def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:
@@ -459,60 +452,30 @@ def portable_origin(origin: Origin, names: Mapping[str, str]) -> Origin:
 # What the command prints.
 
 
-def _planned_task(task: Task) -> dict[str, Any]:
-    """Return what a dry run says of a task."""
-    return {
-        "task": task.name,
-        "kind": task.kind.value,
-        "rows": len(task),
-        "columns": len(task.columns),
-        "classes": len(task.labels) or None,
-        "missing": int(task.features.isna().to_numpy().sum()),
-        "folds": len(task.folds),
-    }
-
-
 def _summarise_task(task: Task, summaries: list[dict[str, Any]]) -> dict[str, Any]:
     """Add up counts over folds and average F's scores."""
-    values: dict[str, list[float]] = {}
-    for summary in summaries:
-        for name, value in summary["score"].items():
-            values.setdefault(name, []).append(value)
     # A fold without failures of F has no hard rows, so it lacks the scores on those.
-    scores = {name: sum(values[name]) / len(values[name]) for name in sorted(values)}
-    kappas = []
-    for summary in summaries:
-        calibration = summary.get("calibration")
-        kappas.append(None if calibration is None else calibration["kappa"])
+    scores = pd.DataFrame([summary["score"] for summary in summaries])
+    counts = pd.DataFrame(summaries)[["bad", "augmented", "synthetic"]]
+    # kept by their reason, or by column
+    changes = {
+        name: sum(sum(summary.get(name, {}).values()) for summary in summaries)
+        for name in ("left_out", "replaced")
+    }
     return {
         "task": task.name,
         "kind": task.kind.value,
         "rows": len(task),
         "folds": len(summaries),
-        "folds_with_failures": sum(bool(summary["bad"]) for summary in summaries),
-        "bad": sum(summary["bad"] for summary in summaries),
-        "augmented": sum(summary["augmented"] for summary in summaries),
-        "synthetic": sum(summary["synthetic"] for summary in summaries),
-        "left_out": _sum_counts(summaries, "left_out"),
-        "replaced": _sum_counts(summaries, "replaced"),
+        "folds_with_failures": int((counts["bad"] > 0).sum()),
+        **{name: int(total) for name, total in counts.sum().items()},
+        **changes,
         "score_name": "brier" if task.kind.is_classification else "rmse",
-        "score": scores,
+        "score": {name: float(scores[name].mean()) for name in sorted(scores)},
         "alpha": sorted({round(summary["alpha"], 6) for summary in summaries}),
         "rule": summaries[0]["rule"],
-        "kappa": kappas,
+        "kappa": [s.get("calibration", {}).get("kappa") for s in summaries],
     }
-
-
-def _sum_counts(summaries: list[dict[str, Any]], name: str) -> int:
-    """Return the sum over folds of counts that a fold keeps by their reason or column."""
-    total = 0
-    for summary in summaries:
-        total += sum(summary.get(name, {}).values())
-    return total
-
-
-def _named_notes(task: Task) -> list[str]:
-    return [f"{task.name}: {note}" for note in task.notes]
 
 
 def _suite_notes(
@@ -525,9 +488,18 @@ def _suite_notes(
         notes.append(
             f"F is {what}: AMLB cannot fit it, so frameworks.yaml offers the candidate only"
         )
-        notes += _refit_problems(tasks, manifest)
     for task in tasks:
-        notes += _named_notes(task)
+        # the same in every fold of a task
+        for entry in manifest.tasks[task.name].folds.values():
+            problem = entry.summary.get("refits", {}).get("problem")
+            if problem and comes_fitted(config.baseline):
+                notes.append(
+                    f"{task.name}: F cannot be fitted again ({problem}), so there is no null "
+                    "control"
+                )
+                break
+    for task in tasks:
+        notes += [f"{task.name}: {note}" for note in task.notes]
     for amlb_task in manifest.amlb_tasks.values():
         if amlb_task.metric and amlb_task.suffix in MAIN_SUFFIXES:
             notes.append(
@@ -537,29 +509,13 @@ def _suite_notes(
     return notes
 
 
-def _refit_problems(tasks: list[Task], manifest: TableManifest) -> list[str]:
-    """Return why clones of F could not be fitted, once for each task."""
-    notes = []
-    for task in tasks:
-        for entry in manifest.tasks[task.name].folds.values():
-            problem = entry.summary.get("refits", {}).get("problem")
-            if problem:
-                notes.append(
-                    f"{task.name}: F cannot be fitted again ({problem}), so there is no null "
-                    "control"
-                )
-                break
-    return notes
-
-
 def shared_notes(tasks: list[Task], config: GenerateConfig) -> list[str]:
     """Return for each group of tasks what they share, and by which residual its rows are bad."""
-    residuals = {
+    residual = {
         "mean": "the mean residual over the targets",
         "intersection": "every target's residual",
         "union": "any target's residual",
-    }
-    residual = residuals[config.hardness.over]
+    }[config.hardness.over]
     notes = []
     for group in group_tasks(tasks):
         if group[0].group:

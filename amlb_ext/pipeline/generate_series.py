@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -140,16 +142,15 @@ def fulfil_order(
     HardsynthError
         See :func:`generate_forecasts`; or forecasts of one table are F of several.
     """
-    series: list[SeriesTask] = []
-    for source in order.sources:
-        series += find_series(
-            source,
-            order.roles,
-            order.reading,
-            time=order.time,
-            target=order.target,
-            options=options,
-        )
+    find = partial(
+        find_series,
+        roles=order.roles,
+        reading=order.reading,
+        time=order.time,
+        target=order.target,
+        options=options,
+    )
+    series = [*chain.from_iterable(map(find, order.sources))]
     word = order.baseline
     if len(series) > 1 and table_ending(word):
         raise ConfigError(
@@ -215,23 +216,14 @@ class GeneratedForecasts:
             for kind, certificate in part.certificates.items():
                 lines.append(f"{amlb_name(name, kind)}: {certificate.verdict}")
                 lines.append(f"  {certificate.reason}")
-        return "\n".join(lines + self._next_steps())
-
-    def _next_steps(self) -> list[str]:
-        """Return the commands that a user may run on the suite."""
-        lines = []
         chosen = ""
-        pair = self.suite.manifest.pair
-        if pair is not None:
-            for twin in pair.tasks:
-                lines.append(f"{pair.name}: {twin.name} has the {twin.what}")
+        if (pair := self.suite.manifest.pair) is not None:
+            lines += [f"{pair.name}: {t.name} has the {t.what}" for t in pair.tasks]
             chosen = f" -b {pair.name}+{self.suite.name}"
         out = shlex.quote(str(self.suite.root))
-        return [
-            *lines,
-            f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out",
-            f"      hardsynth report {out} --results out",
-        ]
+        lines.append(f"next: hardsynth run HardsynthForecast -u {out}{chosen} -r out")
+        lines.append(f"      hardsynth report {out} --results out")
+        return "\n".join(lines)
 
 
 def _describe(failing: FailingWindows, notes: Sequence[str]) -> list[str]:
@@ -379,11 +371,10 @@ def prepare_part(
     release_memory()
     panel_notes = (*panel.notes, *describe_known(panel, {"F": forecaster}))
     failing = replace(failing, panel=replace(panel, notes=panel_notes))
-    rolled_twins = []
-    for twin in forecaster.twins(request.twins, panel.season):
-        rolled_twins.append(
-            roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
-        )
+    rolled_twins = [
+        roll_forecaster(twin, panel, failing.tests, seed, keep_quantiles=False)
+        for twin in forecaster.twins(request.twins, panel.season)
+    ]
     made = make_windows(forecaster, failing, request.copies, seed)
     certificates = {}
     if request.certificate is not None:

@@ -48,13 +48,11 @@ _TOLERANCE = 1e-9
 
 def plan_made_tasks(made: MadeWindows, table: str) -> list[ForecastTask]:
     """Return the AMLB task of each part; ``items`` are the series that windows were made of."""
-    tasks = []
-    for part in made.parts:
-        if len(part) < FEWEST_MADE:
-            continue
-        name = amlb_name(table, part.kind)
-        tasks.append(ForecastTask.of(name, part.kind, part.sources))
-    return tasks
+    return [
+        ForecastTask.of(amlb_name(table, part.kind), part.kind, part.sources)
+        for part in made.parts
+        if len(part) >= FEWEST_MADE
+    ]
 
 
 def describe_made(made: MadeWindows, panel: Panel) -> dict[str, Any]:
@@ -63,11 +61,7 @@ def describe_made(made: MadeWindows, panel: Panel) -> dict[str, Any]:
     if made.windows is None:
         return entry
     cutoff = made.windows.cutoff
-    entry["cutoff"] = cutoff
-    entry["last_seen"] = panel.time_text(cutoff)
-    entry["last_used"] = panel.time_text(cutoff + panel.horizon)
-    entry["source_windows"] = len(made.windows)
-    entry["parts"] = [
+    parts = [
         {
             "kind": part.kind,
             "windows": len(part),
@@ -76,29 +70,33 @@ def describe_made(made: MadeWindows, panel: Panel) -> dict[str, Any]:
         }
         for part in made.parts
     ]
-    return entry
+    return entry | {
+        "cutoff": cutoff,
+        "last_seen": panel.time_text(cutoff),
+        "last_used": panel.time_text(cutoff + panel.horizon),
+        "source_windows": len(made.windows),
+        "parts": parts,
+    }
 
 
 def write_made(
     layout: Layout, table: ForecastTable, made: MadeWindows, panel: Panel
 ) -> dict[str, str]:
     """Write the tables of made windows and their provenance; return the checksums by path."""
-    tasks = [task for task in table.tasks if task.kind == GA]
-    if not tasks:
-        return {}
-    assert made.windows is not None  # a part has sources
-    files = {}
     parts = {part.kind: part for part in made.parts}
-    for task in tasks:
-        items = made_table(parts[task.kind], panel, made.windows.cutoff)
-        write = partial(items.to_csv, index=False, lineterminator="\n")
-        files[task.path] = write_file(layout.at(task.path), write)
+    files = {}
     rows = []
-    for task in tasks:
-        part = parts[task.kind]
-        rows.append(_provenance(task, part, panel, made.windows.cutoff))
-    path = table.folder / PROVENANCE
-    files[layout.relative(path)] = write_parquet(pa.concat_tables(rows), path)
+    for task in table.tasks:
+        if task.kind == GA:
+            assert made.windows is not None  # a part has sources
+            part, cutoff = parts[task.kind], made.windows.cutoff
+            items = made_table(part, panel, cutoff)
+            write = partial(items.to_csv, index=False, lineterminator="\n")
+            files[task.path] = write_file(layout.at(task.path), write)
+            rows.append(_provenance(task, part, panel, cutoff))
+    if rows:
+        path = table.folder / PROVENANCE
+        files[layout.relative(path)] = write_parquet(pa.concat_tables(rows), path)
     return files
 
 

@@ -1,35 +1,50 @@
 """From a finished suite back to what it was made of: its sources and settings.
 
 A suite names its sources without local folders, and keeps the hash of their content, so that a
-source that is found again can be held against it before anything is written.
+source that is found again can be held against it before anything is written. Suites without folds
+are made again as a whole: the order of the command is carried out again.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from amlb_ext.core.config import GenerateConfig, SourceConfig
 from amlb_ext.core.display import redact_url
-from amlb_ext.core.errors import DataError, ModelError, SourceError, SuiteError
+from amlb_ext.core.errors import (
+    ConfigError,
+    DataError,
+    ModelError,
+    SourceError,
+    SuiteError,
+)
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.paths import portable_spec
-from amlb_ext.core.task import Kind, Task
-from amlb_ext.hardening.split import group_tasks
+from amlb_ext.core.paths import portable_spec, table_ending
+from amlb_ext.core.task import Kind
+from amlb_ext.hardening.split import Tasks, group_tasks
 from amlb_ext.models.files import is_baseline_file
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.models.service import check_service, is_service
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
+from amlb_ext.pipeline.generate_series import SeriesOrder, fulfil_order
 from amlb_ext.pipeline.request import Request
+from amlb_ext.pipeline.weird import WeirdOrder, write_weird_tasks
 from amlb_ext.sources.reading import TableReading
-from amlb_ext.suite import SuiteRequest, TableManifest
+from amlb_ext.suite import Layout, SuiteRequest, TableManifest
+from amlb_ext.suite.read_record import record_from_json
+from amlb_ext.suite.repeatable import StoredOrder
+from amlb_ext.suite.series_manifest import SeriesManifest
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -58,26 +73,6 @@ class RepairOptions:
     trust_suite: bool = False
 
 
-@dataclass(frozen=True)
-class TaskGroup:
-    """Tasks that are hardened together, and the configuration they were read with."""
-
-    tasks: tuple[Task, ...]
-    config: GenerateConfig
-
-    @property
-    def names(self) -> set[str]:
-        """The tasks' names."""
-        return {task.name for task in self.tasks}
-
-    def fold_keys(self, fold: int, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Return by task the key of a fold; none for a fold that the tasks do not have."""
-        if fold >= len(self.tasks[0].folds):
-            return {}
-        keys = fold_keys(self.tasks, fold, dict(settings))
-        return {task.name: key for task, key in zip(self.tasks, keys, strict=True)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class OriginalSources:
     """The sources of a suite, read again.
@@ -86,7 +81,8 @@ class OriginalSources:
     ----------
     request : Request
         What :func:`amlb_ext.pipeline.generate_suite` makes the suite of.
-    groups : list of TaskGroup
+    groups : list of tuple of Task
+        Tasks that are hardened together.
     failures : list of str
         Why tasks could not be read.
     readings : list of TableReading
@@ -94,9 +90,19 @@ class OriginalSources:
     """
 
     request: Request
-    groups: list[TaskGroup]
+    groups: list[Tasks]
     failures: list[str]
     readings: list[TableReading]
+
+
+def keys_by_task(
+    group: Tasks, fold: int, settings: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return by task the key of a fold; none for a fold that the tasks do not have."""
+    if fold >= len(group[0].folds):
+        return {}
+    names = [task.name for task in group]
+    return dict(zip(names, fold_keys(group, fold, dict(settings)), strict=True))
 
 
 def match_sources(
@@ -124,9 +130,7 @@ def match_sources(
     free = list(range(len(suite_specs)))
     for spec in user_specs:
         name = Path(spec).name
-        matches = [
-            position for position in free if Path(suite_specs[position]).name == name
-        ]
+        matches = [at for at in free if Path(suite_specs[at]).name == name]
         if not matches:
             raise SourceError(
                 f"the suite was made of {', '.join(suite_specs)}, but the source {spec!r} was "
@@ -165,9 +169,16 @@ def read_sources(
     HardsynthError
         A source, the settings or the file that is F cannot be read.
     """
-    config = restore_config(
-        settings, _source_options(stored, options), options, near=specs
-    )
+    # as the user says now, else as for the suite
+    source = options.options
+    if not (source.target or source.targets):
+        kept = {
+            "target": stored.target,
+            "targets": tuple(stored.targets),
+            "kind": source.kind or stored.kind,
+        }
+        source = source.model_copy(update=kept)
+    config = restore_config(settings, source, options, near=specs)
     request = Request(
         specs,
         config,
@@ -182,24 +193,10 @@ def read_sources(
     loaded = load_tasks(request)
     return OriginalSources(
         request=request,
-        groups=[TaskGroup(group, config) for group in group_tasks(loaded.tasks)],
+        groups=group_tasks(loaded.tasks),
         failures=[entry["reason"] for entry in loaded.failures],
         readings=loaded.readings,
     )
-
-
-def _source_options(stored: SuiteRequest, options: RepairOptions) -> SourceConfig:
-    """Return how sources are read: as the user says now, else as for the suite."""
-    options_now = options.options
-    if options_now.target or options_now.targets:
-        return options_now
-    stored_options: dict[str, Any] = {
-        "target": stored.target,
-        "targets": tuple(stored.targets),
-    }
-    if options_now.kind is None:
-        stored_options["kind"] = stored.kind
-    return options_now.model_copy(update=stored_options)
 
 
 def restore_config(
@@ -236,12 +233,9 @@ def restore_config(
     try:
         digest = entry["baseline"].pop("sha256", "")
         entry["baseline"]["trust_pickle"] = options.trust_pickle
-        columns: dict[str, Any] = {}
-        for option, names in entry.pop("source", {}).items():
-            if names:  # an empty list stands where only the other option was used
-                columns[option] = names
         # What the user says now counts before what the suite keeps.
-        entry["source"] = columns | source.model_dump(exclude_defaults=True)
+        said = source.model_dump(exclude_defaults=True)
+        entry["source"] = entry.get("source", {}) | said
         config = GenerateConfig.model_validate(entry)
     except (ValidationError, KeyError, TypeError, AttributeError):
         raise SuiteError(
@@ -270,9 +264,8 @@ def restore_config(
             check_model_listed("the suite's baseline", config.baseline, kind)
     if not digest:
         return config
-    folders = [Path()] + [Path(spec).parent for spec in near or ()]
-    for folder in folders:
-        path = folder / config.baseline.model
+    for spec in ("", *(near or ())):
+        path = Path(spec).parent / config.baseline.model
         if path.is_file() and sha256_file(path) == digest:
             baseline = config.baseline.model_copy(update={"model": str(path)})
             return config.model_copy(update={"baseline": baseline})
@@ -285,14 +278,14 @@ def restore_config(
     )
 
 
-def find_groups(
+def find_sources(
     manifest: TableManifest,
     needed: Collection[str],
     options: RepairOptions,
     *,
     out: Path,
-) -> list[TaskGroup]:
-    """Return the tasks whose folds must be made again, beside those they share rows with.
+) -> OriginalSources:
+    """Return the sources of tasks whose folds must be made again.
 
     Parameters
     ----------
@@ -308,19 +301,15 @@ def find_groups(
     SourceError
         A source that is not found, or that holds something else than the suite was made of.
     """
-    named = manifest.request.sources or [
-        portable_spec(spec) for spec in options.sources
-    ]
+    named = manifest.request.sources or [*map(portable_spec, options.sources)]
     if not named:
         raise unknown_sources_error()
     specs = match_sources(named, options.sources)
     # Other sources need not be here, unless a task owes its name or group to its neighbours.
     origins = {manifest.tasks[task].origin.spec for task in needed}
-    own = []
-    for spec, name in zip(specs, named, strict=True):
-        # The origin of a task of several is SOURCE#TASK.
-        if any(f"{origin}#".startswith(f"{name}#") for origin in origins):
-            own.append(spec)
+    # The origin of a task of several is SOURCE#TASK.
+    sources_of = {origin.partition("#")[0] for origin in origins} | origins
+    own = [spec for spec, name in zip(specs, named, strict=True) if name in sources_of]
     reason = ""
     # First the sources of the damaged tasks, then all: once where these are the same.
     for chosen in dict.fromkeys((tuple(own) or specs, specs)):
@@ -337,7 +326,7 @@ def find_groups(
             continue
         reason = _find_difference(manifest, needed, sources)
         if not reason:
-            return [group for group in sources.groups if group.names & set(needed)]
+            return sources
     raise SourceError(
         f"{reason}; nothing was changed",
         f"give what the suite was made of ({', '.join(sorted(origins))}): "
@@ -359,14 +348,12 @@ def _find_difference(
     manifest: TableManifest, needed: Collection[str], sources: OriginalSources
 ) -> str:
     """Return in what the sources are not those of the suite, or nothing."""
-    read = {
-        task.name: (group, task) for group in sources.groups for task in group.tasks
-    }
+    groups = {task.name: group for group in sources.groups for task in group}
     for name in sorted(needed):
-        if name not in read:
+        if name not in groups:
             return next(iter(sources.failures), f"the sources hold no task {name}")
-        entry = manifest.tasks[name]
-        group, task = read[name]
+        entry, group = manifest.tasks[name], groups[name]
+        [task] = [task for task in group if task.name == name]
         if task.content_hash != entry.content_hash:
             return (
                 f"{task.origin.spec} is not what {name} was made of: its content has the sha256 "
@@ -374,7 +361,85 @@ def _find_difference(
             )
         # Folds and settings are held against the suite by the key of each fold.
         for fold, stored in entry.folds.items():
-            keys = group.fold_keys(fold, manifest.config)
-            if keys.get(name) != stored.key:
+            if keys_by_task(group, fold, manifest.config).get(name) != stored.key:
                 return f"{task.origin.spec} or its settings are not what {name} was made of"
     return ""
+
+
+def repeat_order(stored: StoredOrder, staging: Layout, options: RepairOptions) -> None:
+    """Make the suite of an order once more.
+
+    Parameters
+    ----------
+    stored : StoredOrder
+    staging : Layout
+        Where it is made; empty.
+    options : RepairOptions
+
+    Raises
+    ------
+    HardsynthError
+        A source that is not found, an order that this version does not understand, or code of
+        somebody's that would be imported.
+    """
+    is_series = stored.holds == SeriesManifest.holds
+    repeat = _repeat_series if is_series else _repeat_weird_tasks
+    try:
+        repeat(stored.order, staging.root, options)
+    except (ConfigError, DataError, SourceError) as error:
+        raise SourceError(
+            f"{error}; nothing was changed",
+            "give what the suite was made of: hardsynth verify DIR --repair --source FILE",
+        ) from None
+
+
+def _repeat_series(entry: Mapping[str, Any], out: Path, options: RepairOptions) -> None:
+    order = _read(partial(record_from_json, SeriesOrder), entry)
+    written = _read(SourceConfig.model_validate, entry.get("written", {}))
+    word = order.baseline
+    if ":" in word:
+        _check_trusted(f"the suite's F is the class {word}", options)
+    sources = match_sources(order.sources, options.sources)
+    if table_ending(word):
+        # beside the sources that are named, or here
+        places = [Path(source).with_name(word) for source in options.sources]
+        word = str(next((path for path in places if path.is_file()), Path(word)))
+    # what the user says now counts before what the suite keeps
+    said = written.model_dump(exclude_defaults=True)
+    said |= options.options.model_dump(exclude_defaults=True)
+    fulfil_order(
+        replace(order, sources=sources, baseline=word),
+        out,
+        SourceConfig.model_validate(said),
+    )
+
+
+def _repeat_weird_tasks(
+    entry: Mapping[str, Any], out: Path, options: RepairOptions
+) -> None:
+    order = _read(partial(record_from_json, WeirdOrder), entry)
+    for word in order.tasks:
+        if ":" in word:
+            _check_trusted(f"the suite has the task {word}", options)
+    files = match_sources(tuple(order.data.values()), options.sources)
+    order = replace(order, data=dict(zip(order.data, files, strict=True)))
+    write_weird_tasks(out, order.find_tasks(), order.request, order)
+
+
+def _read(reader: Callable[[Any], Read], entry: object) -> Read:
+    """Return what the suite keeps, as this version understands it."""
+    try:
+        return reader(entry)
+    except ValueError as error:
+        raise SuiteError(
+            f"what the suite was made of cannot be read ({error}); nothing was changed",
+            "run the command that made the suite again, in another folder",
+        ) from None
+
+
+def _check_trusted(what: str, options: RepairOptions) -> None:
+    """Refuse what would be imported, whosever it is, where the user does not vouch for it."""
+    if not options.trust_suite:
+        raise ModelError(
+            f"{what}; nothing was imported", "add --trust-suite if the suite is yours"
+        )

@@ -16,6 +16,8 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,30 +31,30 @@ from amlb_ext.core.errors import (
 )
 from amlb_ext.core.files import (
     TEMPORARY_SUFFIX,
-    explain_disk_errors,
     move_file,
-    remove_file,
     remove_temporary_files,
     sha256_file,
+    write_file,
     write_text,
 )
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.parallel import run_jobs
 from amlb_ext.core.version import __version__
+from amlb_ext.hardening.split import Tasks
 from amlb_ext.models.registry import check_model_listed
 from amlb_ext.pipeline.folds import write_job
 from amlb_ext.pipeline.generate import generate_suite
 from amlb_ext.pipeline.origins import (
     RepairOptions,
-    TaskGroup,
-    find_groups,
+    find_sources,
+    keys_by_task,
     match_sources,
     read_sources,
+    repeat_order,
     restore_config,
     unknown_sources_error,
 )
-from amlb_ext.pipeline.repeat import repeat_order
-from amlb_ext.pipeline.request import framework_definitions
+from amlb_ext.pipeline.request import fold_seeds, framework_definitions
 from amlb_ext.pipeline.twin import benchmark_name
 from amlb_ext.sources.reading import reading_csv
 from amlb_ext.suite import (
@@ -68,14 +70,17 @@ from amlb_ext.suite import (
 from amlb_ext.suite.folder_faults import damaged_files
 from amlb_ext.suite.layout import is_fold_file
 from amlb_ext.suite.manifest import read_request
-from amlb_ext.suite.own_entries import read_own_entries
-from amlb_ext.suite.place import place_definitions
 from amlb_ext.suite.reader import unfinished_error
 from amlb_ext.suite.repeatable import RepeatableManifest, StoredOrder
 from amlb_ext.suite.sealed_json import open_sealed
-from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite.shared_files import (
+    place_definitions,
+    read_own_entries,
+    write_shared_files,
+)
 from amlb_ext.suite.twin import twin_name
 from amlb_ext.suite.verify import damaged_certificate
+from amlb_ext.suite.writer import remove_derived
 from amlb_ext.validity.certify import certify_suite, stored_how
 
 #: Files of a fold, by the AMLB task or the task whose folder they stand in.
@@ -145,40 +150,32 @@ def repair_suite(
 def _repair(layout: Layout, staging: Layout, options: RepairOptions) -> list[str]:
     """Make damaged files in the staging folder, move them home, and return their paths."""
     is_manifest_whole = open_sealed(layout.manifest) is not None
-    if is_manifest_whole:
-        opened = open_suite(layout.root).manifest
-        if isinstance(opened, RepeatableManifest):
-            stored = StoredOrder.of(opened)
-            return _repair_by_order(
-                layout, staging, stored, options, is_manifest_whole=True
-            )
-        assert isinstance(opened, TableManifest)
-        manifest = opened
-    elif layout.order.is_file():
+    opened = open_suite(layout.root).manifest if is_manifest_whole else None
+    stored = None
+    if isinstance(opened, RepeatableManifest):
+        stored = StoredOrder.of(opened)
+    elif opened is None and layout.order.is_file():
         stored = StoredOrder.read(layout)
+    if stored is not None:
         return _repair_by_order(
-            layout, staging, stored, options, is_manifest_whole=False
+            layout, staging, stored, options, is_manifest_whole=is_manifest_whole
         )
-    else:
-        manifest = _rebuild_suite(layout, staging, options)
+    manifest = opened or _rebuild_suite(layout, staging, options)
+    assert isinstance(manifest, TableManifest)
     check_version(manifest.version)
     # Asked before anything is made: a certificate that cannot be made again refuses the repair.
     damaged_measures: list[str] = []
     certificate_settings: dict[str, dict[str, Any]] = {}
     for task in manifest.tasks:
-        damaged_measures += damaged_certificate(layout, task)
-        settings = _certificate_settings(layout, manifest, task, options)
-        if settings:
+        if damaged_measure := damaged_certificate(layout, task):
+            damaged_measures += damaged_measure
+            settings = _certificate_settings(layout, manifest, task, options)
             certificate_settings[task] = settings
     damaged = list(damaged_files(layout, manifest.files))
     # Whatever cannot be made again, or not as it was, ends here with the suite untouched.
     _make_again(staging, manifest, damaged, options)
     _check_promised(staging, manifest.files, damaged)
-    _bring_home(layout, staging, damaged)
-    if not is_manifest_whole:
-        # Last, as when a suite is made: what it promises stands by then.
-        move_file(staging.manifest, layout.manifest)
-        damaged.append(layout.relative(layout.manifest))
+    _bring_home(layout, staging, damaged, is_manifest_whole=is_manifest_whole)
     for task, settings in certificate_settings.items():
         certify_suite(
             layout.root,
@@ -206,7 +203,9 @@ def _check_promised(
             )
 
 
-def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> None:
+def _bring_home(
+    layout: Layout, staging: Layout, damaged: list[str], *, is_manifest_whole: bool
+) -> None:
     """Move what was made again, and is as it was, to its place."""
     for relative in damaged:
         if layout.at(relative) in (layout.frameworks, layout.constraints):
@@ -215,9 +214,11 @@ def _bring_home(layout: Layout, staging: Layout, damaged: Collection[str]) -> No
                 file.write(read_own_entries(layout.at(relative)))
         move_file(staging.at(relative), layout.at(relative))
         if relative.endswith(".csv"):
-            # AMLB would reuse what it made of the damaged file.
-            for derived in (".parquet", ".arff"):
-                remove_file(layout.at(relative).with_suffix(derived))
+            remove_derived(layout.at(relative))
+    if not is_manifest_whole:
+        # Last, as when a suite is made: what it promises stands by then.
+        move_file(staging.manifest, layout.manifest)
+        damaged.append(layout.relative(layout.manifest))
 
 
 def _repair_by_order(
@@ -249,10 +250,7 @@ def _repair_by_order(
         _check_promised(
             staging, stored.files, wanted, "what it was made of has changed, or "
         )
-    _bring_home(layout, staging, damaged)
-    if not is_manifest_whole:
-        move_file(staging.manifest, layout.manifest)
-        damaged.append(layout.relative(layout.manifest))
+    _bring_home(layout, staging, damaged, is_manifest_whole=is_manifest_whole)
     return damaged + place_definitions(open_suite(layout.root))
 
 
@@ -269,13 +267,13 @@ def _make_again(
         begin_suite(staging, {"settings": manifest.config, "version": manifest.version})
     if any(not is_fold_file(path) for path in wanted):
         config = restore_config(manifest.config, options.options, options)
-        seeds = {
-            name: [entry.folds[fold].summary["seed"] for fold in sorted(entry.folds)]
+        entries = {
+            name: [folds for _, folds in sorted(entry.folds.items())]
             for name, entry in manifest.tasks.items()
         }
         write_shared_files(
             SuiteFiles(staging, manifest),
-            frameworks=framework_definitions(config, seeds),
+            frameworks=framework_definitions(config, fold_seeds(entries)),
         )
     if staging.relative(staging.columns) in wanted:
         specs = match_sources(manifest.request.sources, options.sources)
@@ -287,22 +285,25 @@ def _make_again(
             out=staging.root,
         )
         write_text(staging.columns, reading_csv(sources.readings))
-    folds: set[tuple[str, int]] = set()
-    for path in wanted:
-        task_and_fold = _fold_of(path, manifest)
-        if task_and_fold is not None:
-            folds.add(task_and_fold)
+    folds: dict[str, set[int]] = {}
+    for path in filter(is_fold_file, wanted):
+        match = _FOLD_FILE.fullmatch(path)
+        if match is not None:
+            name = match["amlb_task"] or match["task"]
+            amlb_task = manifest.amlb_tasks.get(name)
+            task = name if amlb_task is None else amlb_task.task
+            folds.setdefault(task, set()).add(int(match["fold"]))
     if not folds:
         return
-    tasks = {task for task, _ in folds}
-    groups = find_groups(manifest, tasks, options, out=staging.root)
     # Whole folds: what is whole in them is made once more beside the suite, and not moved.
     jobs = []
-    for group in groups:
-        folds_of_group = {fold for task, fold in folds if task in group.names}
-        for fold in sorted(folds_of_group):
-            keys = list(group.fold_keys(fold, manifest.config).values())
-            jobs.append((group.tasks, fold, group.config, keys, str(staging.root)))
+    sources = find_sources(manifest, folds, options, out=staging.root)
+    for group in sources.groups:
+        of_group = chain.from_iterable(folds.get(task.name, ()) for task in group)
+        for fold in sorted(set(of_group)):
+            keys = list(keys_by_task(group, fold, manifest.config).values())
+            config = sources.request.config
+            jobs.append((group, fold, config, keys, str(staging.root)))
     for _, result in run_jobs(write_job, jobs, options.execution.processes):
         if isinstance(result, HardsynthError):
             raise result
@@ -310,16 +311,11 @@ def _make_again(
 
 def _certificate_settings(
     layout: Layout, manifest: TableManifest, task: str, options: RepairOptions
-) -> dict[str, Any] | None:
-    """Return how a damaged certificate is made again; None where it is whole."""
-    if not damaged_certificate(layout, task):
-        return None
-    settings = stored_how(layout, task)
-    for other in manifest.tasks:
-        # One damaged too far to say how it was made was most likely made as the others.
-        if not settings:
-            settings = stored_how(layout, other)
-    settings = settings or {"size": "quick"}
+) -> dict[str, Any]:
+    """Return how a damaged certificate is made again."""
+    # One damaged too far to say how it was made was most likely made as the others.
+    stored = (stored_how(layout, name) for name in (task, *manifest.tasks))
+    settings = next(filter(None, stored), {"size": "quick"})
     # Candidates are built by name, and a suite may be anybody's.
     if not options.trust_suite:
         for model in settings.get("candidates", ()):
@@ -333,19 +329,6 @@ def _certificate_settings(
 def _is_as_promised(layout: Layout, files: Mapping[str, str], relative: str) -> bool:
     path = layout.at(relative)
     return path.is_file() and sha256_file(path) == files[relative]
-
-
-def _fold_of(relative: str, manifest: TableManifest) -> tuple[str, int] | None:
-    """Return task and fold of a fold's file."""
-    if not is_fold_file(relative):
-        return None
-    match = _FOLD_FILE.fullmatch(relative)
-    if match is None:
-        return None
-    name = match["amlb_task"] or match["task"]
-    amlb_task = manifest.amlb_tasks.get(name)
-    task = name if amlb_task is None else amlb_task.task
-    return task, int(match["fold"])
 
 
 # A manifest made again, from the records of the folds and the sources. A fold's key holds the hash
@@ -392,9 +375,11 @@ def _rebuild_suite(
     # A suite that looks like a run that was killed: folds that stand whole are not made again.
     begin_suite(staging, {"settings": settings, "version": __version__})
     for record in records:
-        record_file = layout.relative(layout.record(record.task, record.fold))
-        for relative in [record_file, *record.files]:
-            _copy_file(layout, staging, relative)
+        for relative in record.files:
+            if layout.at(relative).is_file():
+                copy = partial(shutil.copyfile, layout.at(relative))
+                write_file(staging.at(relative), copy)
+        write_text(staging.record(record.task, record.fold), record.json())
     generate_suite(sources.request)
     return SuiteFiles.load(staging.root).manifest
 
@@ -431,7 +416,7 @@ def _request_from_options(layout: Layout, options: RepairOptions) -> SuiteReques
 
 
 def _matching_records(
-    layout: Layout, groups: Sequence[TaskGroup], settings: dict[str, Any]
+    layout: Layout, groups: Sequence[Tasks], settings: dict[str, Any]
 ) -> list[FoldRecord]:
     """Return the records of folds that were made of these tasks.
 
@@ -442,39 +427,23 @@ def _matching_records(
     """
     keys: dict[tuple[str, int], str] = {}
     for group in groups:
-        for fold in range(len(group.tasks[0].folds)):
-            for task, key in group.fold_keys(fold, settings).items():
+        for fold in range(len(group[0].folds)):
+            for task, key in keys_by_task(group, fold, settings).items():
                 keys[task, fold] = key
-    matching: list[FoldRecord] = []
-    tasks_of_others: set[str] = set()
-    for path in sorted(layout.own.glob("*/fold_*/record.json")):
-        record = FoldRecord.read(path)
-        if record is None:
-            continue  # damaged: its fold is made again
-        # The key hashes the rows: where it agrees, the sources are those of the suite.
-        if keys.get((record.task, record.fold)) == record.key:
-            matching.append(record)
-        else:
-            tasks_of_others.add(record.task)
+    paths = sorted(layout.own.glob("*/fold_*/record.json"))
+    # one that is damaged has its fold made again
+    records = [*filter(None, map(FoldRecord.read, paths))]
+    # The key hashes the rows: where it agrees, the sources are those of the suite.
+    matching = [r for r in records if keys.get((r.task, r.fold)) == r.key]
     # Folds of one task that agree prove its source; the others may have been damaged.
-    unproven = sorted(tasks_of_others - {record.task for record in matching})
+    unproven = {record.task for record in records} - {r.task for r in matching}
     if unproven:
         raise SourceError(
-            f"the sources or settings are not what {unproven[0]} was made of"
+            f"the sources or settings are not what {min(unproven)} was made of"
         )
     if not matching:
         raise SourceError("no fold of the suite was made of these sources")
     return matching
-
-
-def _copy_file(layout: Layout, staging: Layout, relative: str) -> None:
-    """Let a file stand in the staging folder too, where it stands at all."""
-    path, home = layout.at(relative), staging.at(relative)
-    if not path.is_file() or home.exists():
-        return
-    with explain_disk_errors(home):
-        home.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, home)
 
 
 def check_version(version: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -186,23 +186,19 @@ def check_settings(config: GenerateConfig) -> None:
 
 def _check_target_options(config: GenerateConfig) -> None:
     """Raise for settings that contradict ``--targets``, or mean nothing without it."""
-    targets = config.source.targets
-    over = config.hardness.over
+    targets, over = config.source.targets, config.hardness.over
+    if not targets and over != "mean":
+        raise ConfigError(
+            f"--over {over} combines several targets, none were named",
+            f"name them with --targets A B, or leave --over {over} out",
+        )
     if not targets:
-        if over != "mean":
-            raise ConfigError(
-                f"--over {over} combines several targets, none were named",
-                f"name them with --targets A B, or leave --over {over} out",
-            )
         return
     check_several_targets(config)
     if comes_fitted(config.baseline):
-        what = f"the file {Path(config.baseline.model).name}"
-        if is_service(config.baseline.model):
-            what = f"the service {config.baseline.model}"
         raise ModelError(
-            f"--targets names {len(targets)} targets, each needs an F of its own, and {what} is "
-            "one",
+            f"--targets names {len(targets)} targets, each needs an F of its own, and "
+            f"{config.baseline.model} is one",
             "name a model for --baseline, e.g. random_forest, or use the one with --target",
         )
 
@@ -215,14 +211,14 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
     SuiteError
     """
     check_suite_root(layout)
-    if not layout.request.is_file():
-        return
     # --force replaces a suite of other settings, never a folder that is none of ours.
+    if force or not layout.request.is_file():
+        return
     stored = stored_settings(layout)
-    if stored != settings and not force:
-        different = _find_difference(
-            stored if isinstance(stored, dict) else {}, settings
-        )
+    if stored != settings:
+        different = "unreadable"
+        if isinstance(stored, dict):
+            different = _find_difference(stored, settings)
         raise SuiteError(
             f"{layout.root} holds a suite made with other settings ({different})",
             "choose another folder with -o, or --force to replace it",
@@ -242,15 +238,12 @@ def _find_difference(
     stored: dict[str, Any], wanted: dict[str, Any], prefix: str = ""
 ) -> str:
     """Return the first setting that differs, with both values."""
-    for key in sorted({*stored, *wanted}):
-        old = stored.get(key)
-        new = wanted.get(key)
-        if old == new:
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            return _find_difference(old, new, f"{prefix}{key}.")
-        return f"{prefix}{key}: {old!r} there, {new!r} now"
-    return "unreadable"
+    keys = sorted({*stored, *wanted})
+    key = next(key for key in keys if stored.get(key) != wanted.get(key))
+    old, new = stored.get(key), wanted.get(key)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _find_difference(old, new, f"{prefix}{key}.")
+    return f"{prefix}{key}: {old!r} there, {new!r} now"
 
 
 def suite_request(request: Request) -> SuiteRequest:
@@ -279,11 +272,9 @@ def command_text(
     >>> command_text(("flats.csv",), targets=("price", "rent"))
     'hardsynth generate flats.csv --targets price rent -o DIR --config FILE'
     """
-    words = ["hardsynth", "harden" if twin else "generate", shlex.join(sources)]
-    if targets:
-        words += ["--targets", shlex.join(targets)]
-    words += ["-o", "DIR", "--config", "FILE"]
-    return " ".join(words)
+    words = ["hardsynth", "harden" if twin else "generate", *sources]
+    words += ["--targets", *targets] if targets else []
+    return f"{shlex.join(words)} -o DIR --config FILE"
 
 
 # What the suite offers AMLB beside its tasks.
@@ -330,6 +321,14 @@ def framework_definitions(
         "params": candidate,
     }
     return frameworks
+
+
+def fold_seeds(folds: Mapping[str, Iterable[Any]]) -> dict[str, list[int]]:
+    """Return the seeds of F, fold by fold, of records or entries of folds by task."""
+    return {
+        task: [fold.summary["seed"] for fold in records]
+        for task, records in folds.items()
+    }
 
 
 def integration_params(config: GenerateConfig) -> dict[str, Any]:

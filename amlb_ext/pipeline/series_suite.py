@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -168,14 +169,39 @@ def _manifest(
     parts: Sequence[SuitePart], *, name: str, seed: int, original: Original | None
 ) -> SeriesManifest:
     """Return the manifest of a suite, without the checksums of its files."""
-    _check_known(parts)
     tasks_of = plan_parts(parts, seed)
     tables = []
     entries = {}
     for part, (table, tasks) in zip(parts, tasks_of.items(), strict=True):
-        # a suite of one table has its files without a folder around them
-        folder = f"tables/{table}" if len(parts) > 1 else "."
-        tables.append(_table_entry(part, tasks, name=table, folder=folder))
+        failing, panel = part.failing, part.failing.panel
+        for known in panel.known:
+            if known in (ITEM, TIME, TARGET):
+                raise ConfigError(
+                    f"--known {known}: data files of a suite have a column of that name",
+                    "rename it in the table",
+                )
+        entry = TableEntry(
+            name=table,
+            # a suite of one table has its files without a folder around them
+            folder=f"tables/{table}" if len(parts) > 1 else ".",
+            panel=PanelEntry(
+                first=str(panel.calendar[0]),
+                steps=len(panel.calendar),
+                frequency=panel.frequency,
+                horizon=panel.horizon,
+                season=panel.season,
+                known=tuple(panel.known),
+            ),
+            origins=failing.origins,
+            rule=failing.rule,
+            weighting=failing.weighting.reason,
+            left_out=failing.left_out,
+            notes=tuple(panel.notes),
+            tasks=tuple(tasks),
+            made=describe_made(part.made, panel),
+            about=dict(part.about),
+        )
+        tables.append(entry)
         if original is not None:
             entries[table] = original.entries[part.task]
     pair = None
@@ -184,17 +210,6 @@ def _manifest(
     return SeriesManifest(
         version=__version__, name=name, seed=seed, tables=tuple(tables), pair=pair
     )
-
-
-def _check_known(parts: Sequence[SuitePart]) -> None:
-    """Refuse columns known beforehand that data files have already."""
-    for part in parts:
-        for name in part.failing.panel.known:
-            if name in (ITEM, TIME, TARGET):
-                raise ConfigError(
-                    f"--known {name}: data files of a suite have a column of that name",
-                    "rename it in the table",
-                )
 
 
 def _remove_earlier(layout: Layout) -> None:
@@ -218,10 +233,10 @@ def plan_parts(parts: Sequence[SuitePart], seed: int) -> dict[str, list[Forecast
         # the only origin goes by the table's name
         several = range(n_origins) if n_origins > 1 else ()
         wanted.append([part.task, *(f"{part.task}_o{origin}" for origin in several)])
-    safe = iter(safe_names([name for names in wanted for name in names]))
+    safe = iter(safe_names([*chain.from_iterable(wanted)]))
     tasks_of = {}
     for part, names in zip(parts, wanted, strict=True):
-        table, *origins = [next(safe) for _ in names]
+        table, *origins = islice(safe, len(names))
         tasks_of[table] = [
             *plan_tasks(part.failing, origins or [table], seed),
             *plan_made_tasks(part.made, table),
@@ -284,34 +299,6 @@ def check_folder(layout: Layout, force: bool) -> None:
         )
 
 
-def _table_entry(
-    part: SuitePart, tasks: Sequence[ForecastTask], *, name: str, folder: str
-) -> TableEntry:
-    """Return a table's part of the manifest."""
-    failing = part.failing
-    panel = failing.panel
-    return TableEntry(
-        name=name,
-        folder=folder,
-        panel=PanelEntry(
-            first=str(panel.calendar[0]),
-            steps=len(panel.calendar),
-            frequency=panel.frequency,
-            horizon=panel.horizon,
-            season=panel.season,
-            known=tuple(panel.known),
-        ),
-        origins=failing.origins,
-        rule=failing.rule,
-        weighting=failing.weighting.reason,
-        left_out=failing.left_out,
-        notes=tuple(panel.notes),
-        tasks=tuple(tasks),
-        made=describe_made(part.made, panel),
-        about=dict(part.about),
-    )
-
-
 def _write_data(
     layout: Layout, failing: FailingWindows, tasks: Sequence[ForecastTask]
 ) -> dict[str, str]:
@@ -332,13 +319,14 @@ def _write_long_table(
 ) -> None:
     """Write some series up to the last of the times, a few at a time."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        for first in range(0, len(items), _SERIES_AT_ONCE):
+        for some in _slices(len(items), _SERIES_AT_ONCE):
             parts = []
-            for item in items[first : first + _SERIES_AT_ONCE]:
+            for item in items[some]:
                 columns = _columns_up_to(panel, item, times)
                 parts.append(pd.DataFrame({ITEM: item_id(item), **columns}))
             table = pd.concat(parts, ignore_index=True)
-            table.to_csv(file, index=False, header=first == 0, lineterminator="\n")
+            is_first = some.start == 0
+            table.to_csv(file, index=False, header=is_first, lineterminator="\n")
 
 
 def _columns_up_to(panel: Panel, item: int, times: np.ndarray) -> dict[str, np.ndarray]:
@@ -353,29 +341,28 @@ def _columns_up_to(panel: Panel, item: int, times: np.ndarray) -> dict[str, np.n
 
 def _write_own(layout: Layout, folder: Path, part: SuitePart) -> dict[str, str]:
     """Write what the report needs: the series, and the windows with F's forecasts."""
-    files = {}
-    for name, rows, n in (
-        (SERIES, _series_rows, len(part.failing.panel)),
-        (WINDOWS, _window_rows, len(part.failing.items)),
-    ):
-        path = folder / name
-        parts = (
-            rows(part, slice(first, first + ROWS_AT_ONCE))
-            for first in range(0, n, ROWS_AT_ONCE)
-        )
-        files[layout.relative(path)] = write_parquet_parts(parts, path)
-    return files
+    series = map(partial(_series_rows, part), _slices(len(part.failing.panel)))
+    windows = map(partial(_window_rows, part), _slices(len(part.failing.items)))
+    return {
+        layout.relative(folder / name): write_parquet_parts(tables, folder / name)
+        for name, tables in ((SERIES, series), (WINDOWS, windows))
+    }
+
+
+def _slices(size: int, step: int = ROWS_AT_ONCE) -> list[slice]:
+    return [slice(first, first + step) for first in range(0, size, step)]
 
 
 def _series_rows(part: SuitePart, some: slice) -> pa.Table:
     """Return some of the series, a row each."""
     panel = part.failing.panel
-    columns = {
-        "series": list(panel.names[some]),
-        "start": panel.starts[some],
-        "values": list_array(panel.values[some]),
-    }
-    return pa.table(columns)
+    return pa.table(
+        {
+            "series": list(panel.names[some]),
+            "start": panel.starts[some],
+            "values": list_array(panel.values[some]),
+        }
+    )
 
 
 def _window_rows(part: SuitePart, some: slice) -> pa.Table:
@@ -416,25 +403,24 @@ def _write_fev_data(
     tasks are AMLB's tasks of all series: one origin each, the same series under the same ids, and
     its MASE and SQL are AMLB's, too.
     """
+    panel = failing.panel
+    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
     files = {}
     for task in tasks:
-        rows = _fev_rows(failing, task)
+        last = failing.origins.test[task.origin] + panel.horizon
+        parts = [task.items[some] for some in _slices(len(task.items))]
+        rows = map(partial(_fev_rows, panel, calendar[: last + 1]), parts)
         files[task.fev_path] = write_parquet_parts(rows, layout.at(task.fev_path))
     return files
 
 
-def _fev_rows(failing: FailingWindows, task: ForecastTask) -> Iterator[pa.Table]:
-    """Yield the rows of a task's series, some hundreds at a time."""
-    panel = failing.panel
-    calendar = panel.calendar.to_numpy().astype("datetime64[us]")
-    last = failing.origins.test[task.origin] + panel.horizon
-    for first in range(0, len(task.items), ROWS_AT_ONCE):
-        items = task.items[first : first + ROWS_AT_ONCE]
-        series = [_columns_up_to(panel, item, calendar[: last + 1]) for item in items]
-        columns = {ITEM: pa.array([item_id(item) for item in items])}
-        for name in series[0]:
-            columns[name] = list_array([each[name] for each in series])
-        yield pa.table(columns)
+def _fev_rows(panel: Panel, times: np.ndarray, items: Sequence[int]) -> pa.Table:
+    """Return a row for each of some series."""
+    series = [_columns_up_to(panel, item, times) for item in items]
+    columns = {ITEM: pa.array([item_id(item) for item in items])}
+    for name in series[0]:
+        columns[name] = list_array([each[name] for each in series])
+    return pa.table(columns)
 
 
 def _write_certificates(
@@ -464,6 +450,8 @@ def _frameworks() -> dict[str, dict[str, Any]]:
         "module": "extensions.HardsynthForecast",
         "project": "https://pypi.org/project/hardsynth",
     }
-    methods = FRAMEWORKS.items()
-    ours = {name: {**about, "params": {"method": method}} for name, method in methods}
+    ours = {
+        name: {**about, "params": {"method": method}}
+        for name, method in FRAMEWORKS.items()
+    }
     return {**ours, "HardsynthAutoGluon": AUTOGLUON}

@@ -17,6 +17,11 @@ CHANGES = {
 }
 
 
+#: What F's score is.
+MEANINGS = {
+    "brier": "Brier loss of classes, lower is better",
+    "rmse": "rmse in the target's own unit, lower is better",
+}
 #: Notes that a command prints; the others stand in a file.
 MOST_NOTES = 10
 
@@ -26,17 +31,14 @@ def planned_tasks(report: GenerationReport) -> str:
     headers = ["task", "kind", "rows", "columns", "classes", "missing", "folds"]
     rows = []
     for task in report.tasks:
-        row = [task[name] for name in headers]
-        row[0] = shorten_text(str(task["task"]))
-        rows.append(row)
+        rows.append([shorten_text(task["task"]), *map(task.get, headers[1:])])
     lines = []
     if report.readings:
         full_table = f"{report.out}/hardsynth/columns.csv, once the suite is made"
         lines += [reading_text(report.readings, full_table), ""]
     if rows:
         lines.append(text_table(headers, rows))
-    lines += _remarks(report)
-    lines += ["", f"dry run: nothing was written to {report.out}"]
+    lines += [*_remarks(report), "", f"dry run: nothing was written to {report.out}"]
     return "\n".join(lines)
 
 
@@ -49,7 +51,15 @@ def generation_summary(report: GenerationReport, words: Sequence[str] = ()) -> s
         verdict = f"{entry['verdict']} ({entry['checks']})"
         lines.append(f"{task}: {verdict}: {entry['reason']}")
     lines += _remarks(report)
-    lines += _lost_fold_lines(report, words)
+    # A failure without a fold is that of a whole task.
+    lost_folds = [failure for failure in report.failures if "fold" in failure]
+    if lost_folds:
+        lines += [
+            "",
+            f"{format_count(len(lost_folds), 'fold')} lost, logs in {report.out}/hardsynth/logs",
+            f"  continue:  hardsynth {shlex.join(words)}",
+            "  with a larger --fold-timeout or --fold-memory where a limit was met",
+        ]
     if report.written:
         lines += _next_step_lines(report)
     return "\n".join(lines).strip("\n")
@@ -69,37 +79,23 @@ def _remarks(report: GenerationReport) -> list[str]:
     return lines
 
 
-def _lost_fold_lines(report: GenerationReport, words: Sequence[str]) -> list[str]:
-    """Return how to compute the lost folds after all; nothing where none is lost."""
-    # A failure without a fold is that of a whole task.
-    lost_folds = [failure for failure in report.failures if "fold" in failure]
-    if not lost_folds:
-        return []
-    return [
-        "",
-        f"{format_count(len(lost_folds), 'fold')} lost, logs in {report.out}/hardsynth/logs",
-        f"  continue:  hardsynth {shlex.join(words)}",
-        "  with a larger --fold-timeout or --fold-memory where a limit was met",
-    ]
-
-
 def _next_step_lines(report: GenerationReport) -> list[str]:
     """Return the commands that a user may run on the suite."""
     out = shlex.quote(report.out)
+    run = f"hardsynth run FRAMEWORK -u {out}"
+    # what stands there already is shown; only a suite without certificates is measured
+    judge = "show" if report.verdicts else "certify"
     # The hard rows, and beside them the untouched test folds that a verdict rests on.
     twin = f" -b {report.twin}+{report.benchmark}" if report.twin else ""
-    lines = [
+    hard_rows = [] if twin else [f"  hard rows: {run} -b {report.benchmark}_all"]
+    return [
         "",
         f"suite: {report.out}",
         f"  check it:  hardsynth verify {out}",
-        # what stands there already is shown; only a suite without certificates is measured
-        f"  judge it:  hardsynth {'show' if report.verdicts else 'certify'} {out}",
-        f"  run it:    hardsynth run FRAMEWORK -u {out}{twin}",
+        f"  judge it:  hardsynth {judge} {out}",
+        f"  run it:    {run}{twin}",
+        *hard_rows,
     ]
-    if not report.twin:
-        everything = f"hardsynth run FRAMEWORK -u {out} -b {report.benchmark}_all"
-        lines.append(f"  hard rows: {everything}")
-    return lines
 
 
 def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -107,27 +103,16 @@ def _task_table(tasks: Sequence[Mapping[str, Any]]) -> str:
     headers = ["task", "kind", "rows", "folds", "bad", "augm.", "synth.", "score"]
     headers += ["F full", "F bad", "F augm.", "F synth."]
     # Counts over the test rows of all folds; a column of zeros would say nothing.
-    change_columns = {}
-    for title, key in (("left out", "left_out"), ("replaced", "replaced")):
-        if any(task[key] for task in tasks):
-            change_columns[title] = key
-    headers += change_columns
+    changes = [key for key in CHANGES if any(task[key] for task in tasks)]
+    headers += [key.replace("_", " ") for key in changes]
     rows = []
     for task in tasks:
-        row = [
-            shorten_text(task["task"]),
-            task["kind"],
-            task["rows"],
-            f"{task['folds_with_failures']}/{task['folds']}",
-            task["bad"],
-            task["augmented"],
-            task["synthetic"],
-            task["score_name"],
-        ]
+        folds = f"{task['folds_with_failures']}/{task['folds']}"
+        row = [shorten_text(task["task"]), task["kind"], task["rows"], folds]
+        row += map(task.get, ("bad", "augmented", "synthetic", "score_name"))
         # A part without rows has no score; that of all test rows is stored under its own name.
-        for part in (task["score_name"], "bad", "ga", "synthetic"):
-            row.append(task["score"].get(part))
-        row += [task[key] for key in change_columns.values()]
+        row += map(task["score"].get, (task["score_name"], "bad", "ga", "synthetic"))
+        row += map(task.get, changes)
         rows.append(row)
     return text_table(headers, rows)
 
@@ -144,24 +129,14 @@ folds; rmse in the target's own unit, lower is better"]
     lines = []
     if any(task["folds_with_failures"] < task["folds"] for task in tasks):
         lines.append("folds: those in which F fails, of all; only they have hard rows")
-    meaning = {
-        "brier": "Brier loss of classes, lower is better",
-        "rmse": "rmse in the target's own unit, lower is better",
-    }
-    score_names = sorted({task["score_name"] for task in tasks})
-    meanings = "; ".join(meaning[name] for name in score_names)
-    lines.append(f"score: F's mean over folds; {meanings}")
-    for key, text in CHANGES.items():
-        if any(task.get(key) for task in tasks):
-            lines.append(text)
-    return lines
+    names = {task["score_name"] for task in tasks}
+    meanings = [text for name, text in MEANINGS.items() if name in names]
+    lines.append(f"score: F's mean over folds; {'; '.join(meanings)}")
+    shown = [text for key, text in CHANGES.items() if any(t.get(key) for t in tasks)]
+    return lines + shown
 
 
-#: A fold's record, as the manifest keeps it.
-Summary = Mapping[str, Any]
-
-
-def kappa_note(summaries: Sequence[Summary]) -> str:
+def kappa_note(summaries: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence that names each fold's calibrated kappa; empty where none was.
 
     Examples
@@ -175,25 +150,16 @@ def kappa_note(summaries: Sequence[Summary]) -> str:
     calibrated = [summary for summary in summaries if "calibration" in summary]
     if not calibrated:
         return ""
-    kappas = []
-    failed = 0  # folds in which no kappa passed, so that kappa is 0
-    jittered = 0
-    for summary in calibrated:
-        calibration = summary["calibration"]
-        kappas.append(f"{calibration['kappa']:g}")
-        if not calibration["passed"]:
-            failed += 1
-            jittered += bool(summary.get("jittered"))
-    note = f"kappa {', '.join(dict.fromkeys(kappas))}, calibrated on the training rows"
-    if len(set(kappas)) > 1:
-        note = (
-            f"kappa {', '.join(kappas)} (fold by fold), calibrated on the training rows"
-        )
+    found = [summary["calibration"] for summary in calibrated]
+    kappas = [f"{calibration['kappa']:g}" for calibration in found]
+    fold_by_fold = " (fold by fold)" if len(set(kappas)) > 1 else ""
+    shown = ", ".join(kappas if fold_by_fold else kappas[:1])
+    note = f"kappa {shown}{fold_by_fold}, calibrated on the training rows"
+    # folds in which no kappa passed, so that kappa is 0
+    failed = [summary for summary in calibrated if not summary["calibration"]["passed"]]
     if failed:
-        plural = "" if failed == 1 else "s"
-        note += f"; no kappa passed in {failed} fold{plural}"
-    if jittered and jittered == failed:
-        note += ", so rows there are only jittered"
-    elif jittered:
-        note += f", so rows of {jittered} are only jittered"
+        note += f"; no kappa passed in {format_count(len(failed), 'fold')}"
+    if jittered := sum(bool(summary.get("jittered")) for summary in failed):
+        rows = "there" if jittered == len(failed) else f"of {jittered}"
+        note += f", so rows {rows} are only jittered"
     return note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import PureWindowsPath
 from typing import Any
 
 from amlb_ext.amlb.configuration import (
@@ -39,11 +40,9 @@ def benchmark_name(spec: str) -> str:
     if is_openml_benchmark(spec):
         return sanitize_name(spec)
     definition, _, _ = spec.partition("#")
-    file_name = definition.replace("\\", "/").rpartition("/")[2]
-    for ending in ENDINGS:
-        if file_name.lower().endswith(ending):
-            return file_name[: -len(ending)]
-    return file_name
+    file_name = PureWindowsPath(definition)
+    is_file = file_name.suffix.lower() in ENDINGS
+    return file_name.stem if is_file else file_name.name
 
 
 def default_twin_name(spec: str) -> str:
@@ -100,12 +99,17 @@ def _definition_entries(
     # An address has no definition of AMLB's behind it, and is not asked for one.
     path = None if "://" in definition else search_definition(definition, options)
     if path is None:
-        raise _unknown_definition_error(definition, spec, options)
+        nearest = suggest_nearest(definition, AmlbSource().suggestions(options))
+        raise SourceError(
+            f"{definition!r} is no AMLB benchmark definition",
+            f"{nearest}; of OpenML AMLB takes openml/s/ID and openml/t/ID; for another source: "
+            f"hardsynth generate {shlex.quote(spec)} -o DIR",
+        )
     defined = dict(read_definition(path))
-    entries = {}
-    for suite_name, source_name in source_names.items():
-        entries[suite_name] = {**defined[source_name], "name": source_name}
-    return entries
+    return {
+        suite_name: {**defined[source_name], "name": source_name}
+        for suite_name, source_name in source_names.items()
+    }
 
 
 def _openml_entries(source_names: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -120,21 +124,6 @@ def _openml_entries(source_names: Mapping[str, str]) -> dict[str, dict[str, Any]
         taken.add(name.lower())
         entries[suite_name] = {"name": name}
     return entries
-
-
-def _unknown_definition_error(
-    definition: str, spec: str, options: SourceConfig
-) -> SourceError:
-    """Return the error of a spec that names no definition: a slip, or a source of another kind."""
-    if definition.startswith(("openml/", "test.openml/")):
-        hint = "of OpenML AMLB takes openml/s/ID, a suite, and openml/t/ID, a task"
-    elif definition.startswith("bundled") or "." in definition:
-        hint = (
-            f"for a source that is none: hardsynth generate {shlex.quote(spec)} -o DIR"
-        )
-    else:
-        hint = suggest_nearest(definition, AmlbSource().suggestions(options))
-    return SourceError(f"{definition!r} is no AMLB benchmark definition", hint)
 
 
 def twin_notes(original: Original, manifest: TableManifest) -> list[str]:

@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from amlb_ext.suite.task_folder import (
     FolderTask,
     TaskFolder,
 )
+from amlb_ext.suite.writer import remove_derived
 from amlb_ext.tasks import WeirdTask, draw_fold, select_tasks, with_data_files
 from amlb_ext.tasks.record import TARGET
 
@@ -185,10 +187,12 @@ def write_weird_tasks(
         for task in tasks:
             folds = []
             for fold in range(request.folds):
-                written, digests = _write_fold(layout, task, fold, request)
-                folds.append(written)
-                files |= digests
-            written_tasks.append(_folder_task(task, tuple(folds)))
+                folds.append(_write_fold(layout, task, fold, request, files))
+            about = {k: v for k, v in vars(task).items() if k not in ("draw", "note")}
+            written = FolderTask(
+                **about, target=TARGET, type=Kind.MULTICLASS, folds=tuple(folds)
+            )
+            written_tasks.append(written)
         folder = TaskFolder(
             version=__version__,
             name=NAME,
@@ -258,14 +262,11 @@ def check_coder_params(params: Mapping[str, Any]) -> None:
     ------
     ConfigError
     """
-    for key in params:
-        if key not in CODER_PARAMS:
-            remedy = suggest_nearest(key, CODER_PARAMS)
-            if any(word in key.lower() for word in ("key", "url", "token")):
-                remedy = (
-                    "set HARDSYNTH_LLM_URL and HARDSYNTH_LLM_KEY in the environment"
-                )
-            raise ConfigError(f"--coder-params has no parameter {key!r}", remedy)
+    for key in sorted(set(params) - set(CODER_PARAMS)):
+        remedy = suggest_nearest(key, CODER_PARAMS)
+        if any(word in key.lower() for word in ("key", "url", "token")):
+            remedy = "set HARDSYNTH_LLM_URL and HARDSYNTH_LLM_KEY in the environment"
+        raise ConfigError(f"--coder-params has no parameter {key!r}", remedy)
     prices = params.get("price") or {}
     amounts = dict(prices) if isinstance(prices, Mapping) else {"price": prices}
     for name, value in {**amounts, "max_cost": params.get("max_cost", 0)}.items():
@@ -311,9 +312,13 @@ def weird_frameworks(
 
 
 def _write_fold(
-    layout: Layout, task: WeirdTask, fold: int, request: WeirdRequest
-) -> tuple[FolderFold, dict[str, str]]:
-    """Write one fold; return its files, and the sha256 of each."""
+    layout: Layout,
+    task: WeirdTask,
+    fold: int,
+    request: WeirdRequest,
+    files: dict[str, str],
+) -> FolderFold:
+    """Write one fold; return where its files are, and add the sha256 of each to ``files``."""
     draw = draw_fold(
         task,
         fold,
@@ -321,41 +326,28 @@ def _write_fold(
         literal=request.literal,
         salt=request.salt or "",
     )
-    train = layout.train(task.name, fold)
-    test = layout.test(task.name, fold)
-    files = {
-        layout.relative(train): _write_table(train, draw.train.frame),
-        layout.relative(test): _write_table(test, draw.test.frame),
-    }
-    side: dict[str, str] = {}
-    for part, path, rows in (("train", train, draw.train), ("test", test, draw.test)):
+    places: dict[str, Path] = {}
+    for side, rows in (("train", draw.train), ("test", draw.test)):
+        path = layout.train(task.name, fold)
+        if side == "test":
+            path = layout.test(task.name, fold)
+        places[side] = path
+        files[layout.relative(path)] = _write_table(path, rows.frame)
         if rows.texts:
-            text_path = path.with_suffix(".txt")
+            text_path = places[f"{side}_text"] = path.with_suffix(".txt")
             lines = "".join(f"{text}\n" for text in rows.texts)
             files[layout.relative(text_path)] = write_text(text_path, lines)
-            side[f"{part}_text"] = layout.relative(text_path)
     if draw.unlabelled is not None:
-        spare = train.with_name(f"{task.name}_unlabelled_{fold}.csv")
-        files[layout.relative(spare)] = _write_table(spare, draw.unlabelled)
-        side["unlabelled"] = layout.relative(spare)
-    written = FolderFold(
-        train=layout.relative(train),
-        test=layout.relative(test),
+        name = f"{task.name}_unlabelled_{fold}.csv"
+        path = places["unlabelled"] = places["train"].with_name(name)
+        files[layout.relative(path)] = _write_table(path, draw.unlabelled)
+    return FolderFold(
         train_rows=len(draw.train),
         test_rows=len(draw.test),
-        **side,
+        **{key: layout.relative(path) for key, path in places.items()},
     )
-    return written, files
 
 
 def _write_table(path: Path, frame: pd.DataFrame) -> str:
-    # AMLB would reuse what it made of an older file
-    for derived in (".parquet", ".arff"):
-        remove_file(path.with_suffix(derived))
-    return write_file(path, lambda part: frame.to_csv(part, index=False))
-
-
-def _folder_task(task: WeirdTask, folds: tuple[FolderFold, ...]) -> FolderTask:
-    about = vars(task).items()
-    shared = {name: value for name, value in about if name not in ("draw", "note")}
-    return FolderTask(**shared, target=TARGET, type=Kind.MULTICLASS, folds=folds)
+    remove_derived(path)
+    return write_file(path, partial(frame.to_csv, index=False))

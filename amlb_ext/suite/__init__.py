@@ -2,34 +2,32 @@
 
 ``layout`` where everything stands, and safe names · ``unseen_values`` what is written where no
 training row has a value · ``fold_record`` what a finished fold and task are · ``writer`` writes
-folds · ``transfer`` brings folds that were written elsewhere · ``definition`` AMLB's YAML files ·
-``twin`` the hard twin of an existing benchmark · ``shared_files`` what belongs to no fold ·
+folds, those from other machines, too · ``definition`` AMLB's YAML files · ``twin`` the hard twin of
+an existing benchmark · ``shared_files`` what belongs to no fold, a user's own entries among it ·
 ``finish`` completes a suite · ``manifest`` its list of contents, ``series_manifest`` that of long
 tables, ``task_folder`` that of tasks that nothing was made hard of, ``repeatable`` what both keep
-for a repair · ``fold_notes`` what happened
-in folds · ``reader`` opens a finished suite of any kind · ``place`` lets definitions follow a suite
-that was moved · ``copy_counts`` what its made rows repeat · ``contradictions`` what its parts say
-otherwise than each other · ``folder_faults`` and ``verify`` check one · ``read_record`` and
-``sealed_json`` records as JSON.
+for a repair · ``fold_notes`` what happened in folds · ``reader`` opens a finished suite of any kind
+· ``copy_counts`` what its made rows repeat · ``contradictions`` what its parts say otherwise than
+each other · ``folder_faults`` and ``verify`` check one · ``read_record`` and ``sealed_json``
+records as JSON.
 """
 
 from amlb_ext.amlb.coding import Coding, ColumnCoding
 from amlb_ext.amlb.loader_rules import check_pair
 from amlb_ext.suite.definition import metrics_for
 from amlb_ext.suite.finish import check_twin, finish_suite
-from amlb_ext.suite.fold_record import FoldRecord, PartRecord, SuiteTask
+from amlb_ext.suite.fold_record import FoldRecord, SuiteTask
 from amlb_ext.suite.folder_faults import WARNING
 from amlb_ext.suite.layout import MAIN_SUFFIXES, SUFFIXES, Layout, amlb_name, safe_names
 from amlb_ext.suite.manifest import (
     AmlbTask,
-    Manifest,
     SuiteRequest,
     TableManifest,
     TaskEntry,
 )
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.twin import Original, changed_metrics, source_folds_text
-from amlb_ext.suite.unseen_values import FittedRows, Judge, fit_to_train
+from amlb_ext.suite.unseen_values import FittedRows, fit_to_train
 from amlb_ext.suite.verify import verify_suite
 from amlb_ext.suite.writer import (
     Part,
@@ -48,12 +46,9 @@ __all__ = [
     "ColumnCoding",
     "FittedRows",
     "FoldRecord",
-    "Judge",
     "Layout",
-    "Manifest",
     "Original",
     "Part",
-    "PartRecord",
     "Rows",
     "Suite",
     "SuiteFiles",

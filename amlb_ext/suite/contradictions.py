@@ -203,10 +203,8 @@ def fold_faults(
         faults = [
             *_repeated_faults(known, rows),
             *_loss_faults(rows, n_classes, span),
-            *_origin_faults(rows),
+            *_origin_faults(rows, suffix, entry, side),
         ]
-        if side == "test":
-            faults += _part_faults(rows, suffix, entry)
         for fault in faults:
             yield f"{where}: {fault}; {REMEDY}."
 
@@ -258,8 +256,10 @@ def _loss_faults(rows: Rows, n_classes: int, span: float) -> Iterator[str]:
         )
 
 
-def _origin_faults(rows: Rows) -> Iterator[str]:
-    """Yield where rows of the source have the origin of made ones, or the other way round."""
+def _origin_faults(
+    rows: Rows, suffix: str, entry: FoldEntry, side: str
+) -> Iterator[str]:
+    """Yield where origins are not those of the rows and of the part, or not as many as counted."""
     if "origin" not in rows.provenance:
         return
     origin = rows.provenance["origin"]
@@ -270,13 +270,8 @@ def _origin_faults(rows: Rows) -> Iterator[str]:
             f"{int((~is_right).sum())} of {len(rows)} rows have an origin, such as "
             f"{origin[~is_right].iloc[0]!r}, that does not fit their source_row"
         )
-
-
-def _part_faults(rows: Rows, suffix: str, entry: FoldEntry) -> Iterator[str]:
-    """Yield where the test rows of a part are not all of its origin, or not as many as counted."""
-    if "origin" not in rows.provenance:
+    if side != "test":
         return
-    origin = rows.provenance["origin"]
     n_others = int((origin != suffix).sum())
     if suffix in PARTS_OF_ONE_ORIGIN and n_others:
         yield f"{n_others} of {len(rows)} rows have another origin than {suffix!r}"

@@ -7,7 +7,7 @@ whatever its target; with another target it is a contradiction as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -54,9 +54,7 @@ class CopyCounts:
     on_both_sides: int = 0
 
     def __add__(self, other: CopyCounts) -> CopyCounts:
-        totals = {}
-        for count in fields(self):
-            totals[count.name] = getattr(self, count.name) + getattr(other, count.name)
+        totals = {name: count + vars(other)[name] for name, count in vars(self).items()}
         return CopyCounts(**totals)
 
     @property
@@ -100,7 +98,9 @@ def count_copies(
         made_test = hard.test.take(is_made(hard.test) & is_refitted)
         made_blocks += [made_training, made_test]
         hard_training = len(hard.train)
-        on_both_sides = _count_shared(hard.train, [hard.test, test, *made])
+        tested = [rows.features for rows in (hard.test, test, *made)]
+        numbers, *test_numbers = number_rows(hard.train.features, *tested)
+        on_both_sides = int(np.isin(numbers, np.concatenate(test_numbers)).sum())
     if not made_blocks:
         return CopyCounts()
     # rows get numbers, the same one for the same features; -1 for rows unlike any made one
@@ -108,28 +108,18 @@ def count_copies(
     made_rows, *real_rows = number_rows(features, train.features, test.features)
     # labels get numbers in the same way
     target = pd.concat([rows.target for rows in made_blocks], ignore_index=True)
-    label_tables = []
-    for labels in (target, train.target, test.target):
-        label_tables.append(labels.to_frame("target"))
-    made_labels, *real_labels = number_rows(*label_tables)
-
+    labels = (target, train.target, test.target)
+    targets = [label.to_frame("target") for label in labels]
+    made_labels, *real_labels = number_rows(*targets)
     real = pd.DataFrame(
-        {
-            "row": np.concatenate(real_rows),
-            "label": np.concatenate(real_labels),
-        }
+        {"row": np.concatenate(real_rows), "label": np.concatenate(real_labels)}
     )
-    is_like_made = real["row"] >= 0
     # Several real rows may have the same features. A made row contradicts one of them exactly
     # when its label is not both the lowest and the highest of theirs.
-    labels_by_row = real[is_like_made].groupby("row")["label"]
-    extreme_labels = labels_by_row.agg(["min", "max"])
-    is_copy = np.isin(made_rows, extreme_labels.index)
-    copied = extreme_labels.reindex(made_rows[is_copy])
-    copy_labels = made_labels[is_copy]
-    differs_from_lowest = copied["min"].to_numpy() != copy_labels
-    differs_from_highest = copied["max"].to_numpy() != copy_labels
-    has_other_label = differs_from_lowest | differs_from_highest
+    extremes = real[real["row"] >= 0].groupby("row")["label"].agg(["min", "max"])
+    is_copy = np.isin(made_rows, extremes.index)
+    copied = extremes.reindex(made_rows[is_copy]).to_numpy()
+    has_other_label = (copied != made_labels[is_copy, np.newaxis]).any(axis=1)
     return CopyCounts(
         made=len(made_rows),
         copies=int(is_copy.sum()),
@@ -140,19 +130,10 @@ def count_copies(
     )
 
 
-def _count_shared(rows: Rows, others: Sequence[Rows]) -> int:
-    """Count the rows that have the features of some other row."""
-    other_features = [other.features for other in others]
-    numbers, *other_numbers = number_rows(rows.features, *other_features)
-    is_shared = np.isin(numbers, np.concatenate(other_numbers))
-    return int(is_shared.sum())
-
-
 def is_made(rows: Rows) -> np.ndarray:
     """Return which rows were made, by their provenance."""
     # a real row names its row of the source's table, a made one has -1
-    source_row = rows.provenance["source_row"]
-    return (source_row < 0).to_numpy()
+    return (rows.provenance["source_row"] < 0).to_numpy()
 
 
 def read_part(
@@ -212,15 +193,11 @@ def fold_reader(suite: SuiteFiles, task: str, fold: int) -> ReadPart:
 
 def fold_copies(read: ReadPart) -> CopyCounts:
     """Count what is repeated in one fold of a suite; see :func:`read_part` for what it raises."""
-    made = []
-    for suffix in MADE_PARTS:
-        rows = read(suffix, "test")
-        if rows is not None:
-            made.append(rows)
+    parts = [read(suffix, "test") for suffix in MADE_PARTS]
+    made = [rows for rows in parts if rows is not None]
     hard_test = read("hard", "test")
     hard = None if hard_test is None else Part(hard_test, read("hard", "train"))
-    train = read("full", "train")
-    test = read("full", "test")
+    train, test = read("full", "train"), read("full", "test")
     if train is None or test is None or not (made or hard):
         return CopyCounts()
     return count_copies(train=train, test=test, made=made, hard=hard)

@@ -137,6 +137,4 @@ def metrics_for(
     """
     # AMLB has one list of metrics per task, so one fold without a class decides for all
     lacks_a_class = any(len(set(present)) < len(labels) for present in test_labels)
-    if kind is Kind.BINARY and lacks_a_class:
-        return ["logloss", "acc"]
-    return None
+    return ["logloss", "acc"] if kind is Kind.BINARY and lacks_a_class else None

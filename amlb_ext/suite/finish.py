@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -109,31 +110,37 @@ def finish_suite(
             f"the benchmark name {name!r} cannot be the name of a file in AMLB",
             f"use --name {safe_name}",
         )
-    amlb_tasks: list[AmlbTask] = []
-    for task in tasks:
-        amlb_tasks += amlb_tasks_of(task)
+    amlb_tasks = [*chain.from_iterable(map(amlb_tasks_of, tasks))]
     if not amlb_tasks:
         raise SuiteError(
             f"AMLB can use no rows of any of the {len(tasks)} tasks, so there is no benchmark",
             "see the folds' notes and the failures; a larger --share or another "
             "baseline finds more hard rows",
         )
-    previous = _previous_files(layout)
+    previous: dict[str, str] = {}
+    # a run that was killed left the manifest under its other name
+    for path in (layout.manifest, layout.previous):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            previous = dict(json.loads(path.read_text(encoding="utf-8"))["files"])
     # what is listed here is checked by verify; certificates and reports come later and are not
     files: dict[str, str] = {}
-    for path in (layout.request, layout.columns):
-        if path.is_file():
-            files[layout.relative(path)] = sha256_file(path)
+    listed = [layout.request, layout.columns]
+    lacks_a_class = set()
     for task in tasks:
         for fold in task.folds:
-            files |= _fold_files(layout, fold)
+            files |= fold.files
+            # a record cannot name its own checksum, and a fold's certificate may come after it
+            listed.append(layout.record(task.name, fold.fold))
+            listed.append(layout.certificate(task.name, fold.fold))
+            for suffix, part in fold.parts.items():
+                if len(part.labels) < len(task.coding.labels):
+                    lacks_a_class.add(amlb_name(task.name, suffix))
+    for path in listed:
+        if path.is_file():
+            files[layout.relative(path)] = sha256_file(path)
     pair = None
     if original is not None:
-        pair = pair_of_tables(
-            original,
-            amlb_tasks,
-            lacks_a_class=_lacks_a_class(tasks),
-        )
+        pair = pair_of_tables(original, amlb_tasks, lacks_a_class=lacks_a_class)
     manifest = TableManifest(
         version=version,
         name=name,
@@ -146,10 +153,7 @@ def finish_suite(
         pair=pair,
         order=[task.name for task in tasks],
     )
-    files |= write_shared_files(
-        Suite(layout, manifest),
-        frameworks=integrations,
-    )
+    files |= write_shared_files(Suite(layout, manifest), frameworks=integrations)
     kept = {task.name for task in tasks}
     waiting = set(safe_names(absent)) - kept
     # every AMLB task of a waiting task has a folder of its own
@@ -176,24 +180,12 @@ def check_twin(original: str, name: str) -> None:
             "rename its file; use letters, digits, - and _",
         )
     # in lower case: some file systems do not tell "A" from "a"
-    definitions = (name.lower(), f"{name}_all".lower())
-    if twin.lower() in definitions:
+    if twin.lower() in (name.lower(), f"{name}_all".lower()):
         raise SuiteError(
             f"{twin} would name both the hard twin of {original} and, by --name {name}, another "
             "definition",
             f"choose another --name, e.g. --name hardsynth_{original}",
         )
-
-
-def _lacks_a_class(tasks: Sequence[SuiteTask]) -> set[str]:
-    """Return the AMLB tasks of which a test file lacks one of the task's classes."""
-    lacking = set()
-    for task in tasks:
-        for fold in task.folds:
-            for suffix, part in fold.parts.items():
-                if len(part.labels) < len(task.coding.labels):
-                    lacking.add(amlb_name(task.name, suffix))
-    return lacking
 
 
 def amlb_tasks_of(task: SuiteTask) -> list[AmlbTask]:
@@ -238,8 +230,7 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
         dropped += fold.parts[suffix].dropped
         # the other parts are choices of rows, and leave most of them out
         if suffix == "full":
-            left_out = fold.summary.get("left_out", {})
-            dropped += sum(left_out.values())
+            dropped += sum(fold.summary.get("left_out", {}).values())
     changes = left_out_text(dropped, cells)
     rows = _ROWS_OF_PART[suffix]
     if not suffix and "weighted" in folds[0].summary.get("composition", ()):
@@ -248,21 +239,18 @@ def _description(task: SuiteTask, suffix: str, folds: Sequence[FoldRecord]) -> s
     if suffix == "full" and changes:
         rows = "the test folds of"
     name = task.source_name or task.name
-    source = task.origin.spec or name
-    if changes:
-        return f"{rows} {name}, {changes} ({source})"
-    return f"{rows} {name} ({source})"
+    about = f"{name}, {changes}" if changes else name
+    return f"{rows} {about} ({task.origin.spec or name})"
 
 
 def task_entry_of(task: SuiteTask) -> TaskEntry:
     """Return what the manifest keeps of a task."""
     folds = {}
     for record in sorted(task.folds, key=lambda record: record.fold):
-        parts = {}
-        for suffix, part in record.parts.items():
-            parts[suffix] = PartChanges(
-                substituted=part.substituted, dropped=part.dropped
-            )
+        parts = {
+            suffix: PartChanges(substituted=part.substituted, dropped=part.dropped)
+            for suffix, part in record.parts.items()
+        }
         folds[record.fold] = FoldEntry(
             key=record.key, notes=record.notes, summary=record.summary, parts=parts
         )
@@ -276,29 +264,6 @@ def task_entry_of(task: SuiteTask) -> TaskEntry:
         notes=list(task.notes),
         folds=folds,
     )
-
-
-def _fold_files(layout: Layout, record: FoldRecord) -> dict[str, str]:
-    """Return the files of a fold with their sha256, its record and certificate among them."""
-    files = dict(record.files)
-    # a record cannot name its own checksum, and a fold's certificate may be written after it
-    later = (
-        layout.record(record.task, record.fold),
-        layout.certificate(record.task, record.fold),
-    )
-    for path in later:
-        if path.exists():
-            files[layout.relative(path)] = sha256_file(path)
-    return files
-
-
-def _previous_files(layout: Layout) -> dict[str, str]:
-    """Return the files of the generation before, with their sha256."""
-    # a run that was killed left the manifest under its other name
-    for path in (layout.previous, layout.manifest):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return dict(json.loads(path.read_text(encoding="utf-8"))["files"])
-    return {}
 
 
 def _remove_stale_files(

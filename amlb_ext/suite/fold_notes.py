@@ -1,7 +1,7 @@
 """What happened in the folds of a task: one line for each kind of note, with counts of folds.
 
 The manifest keeps what each fold counted and noted. Here notes of one kind stand together, with
-the folds (and, over several tasks, the tasks) in which it happened. Counts of rows and cells come
+the folds in which it happened. Counts of rows and cells come
 from the records' own fields, the rest from their notes, see :mod:`amlb_ext.core.notes`.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from amlb_ext.core.notes import NO_FAILURES, Span, merge_spans, sentence
+from amlb_ext.core.notes import NO_FAILURES, Note, Span, merge_spans, sentence
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import FoldEntry, PartChanges, TableManifest
 
@@ -45,7 +45,6 @@ class FoldNote:
     ----------
     kind : str
         See :data:`amlb_ext.core.notes.SENTENCES`.
-    task : str
     folds : tuple of int
         Where it happened.
     total : int
@@ -61,7 +60,6 @@ class FoldNote:
     """
 
     kind: str
-    task: str
     folds: tuple[int, ...]
     total: int
     counts: dict[str, Span] = field(default_factory=dict)
@@ -80,10 +78,15 @@ class FoldNote:
 
         Examples
         --------
-        >>> FoldNote(kind="no search", task="wine", folds=(0, 3), total=5).sentence
+        >>> FoldNote(kind="no search", folds=(0, 3), total=5).sentence
         '2 of 5 folds (0, 3): no search, since F is a file of predictions and cannot be asked'
         """
-        where = _folds_text(self.folds, self.total)
+        where = f"all {self.total} folds"
+        if self.total == 1:
+            where = "the only fold"
+        elif len(self.folds) < self.total:
+            numbers = _shown_names([str(fold) for fold in self.folds])
+            where = f"{len(self.folds)} of {self.total} folds ({numbers})"
         if self.parts:
             where += f" of {', '.join(self.parts)}"
         return f"{where}: {self.text}{self.detail}"
@@ -93,58 +96,53 @@ def fold_notes(manifest: TableManifest, task: str) -> list[FoldNote]:
     """Return what happened in the folds of a task, the most important first."""
     folds = manifest.tasks[task].folds
     counted = (
-        _folds_without_failures(task, folds),
-        _rows_left_out(task, folds),
-        _cells_replaced(task, folds),
+        _folds_without_failures(folds),
+        _rows_left_out(folds),
+        _cells_replaced(folds),
         _small_evaluation_sets(manifest, task),
-        _missing_made_rows(task, folds, side="test"),
-        _missing_made_rows(task, folds, side="training"),
+        _missing_made_rows(folds, side="test"),
+        _missing_made_rows(folds, side="training"),
     )
     return [
         *(note for note in counted if note.folds),
         # the reasons for having no failures stand in the line of their folds
-        *(note for note in _noted(task, folds) if note.kind not in NO_FAILURES),
+        *(note for note in _noted(folds) if note.kind not in NO_FAILURES),
     ]
 
 
-def grouped_notes(notes: Iterable[FoldNote]) -> list[str]:
+def grouped_notes(notes: Mapping[str, Iterable[FoldNote]]) -> list[str]:
     """Return one line for each kind of note, over all tasks.
 
     Examples
     --------
-    >>> def note(task, folds, rows):
+    >>> def note(folds, rows):
     ...     counts = {"rows": Span(rows, rows)}
-    ...     return FoldNote(kind="rows left out", task=task, folds=folds, total=2, counts=counts)
-    >>> grouped_notes([note("a", (0,), 3)])
+    ...     return FoldNote(kind="rows left out", folds=folds, total=2, counts=counts)
+    >>> grouped_notes({"a": [note((0,), 3)]})
     ['a: 1 of 2 folds (0): 3 test rows left out, whose class no training row has']
-    >>> grouped_notes([note("a", (0,), 3), note("b", (0, 1), 5)])
+    >>> grouped_notes({"a": [note((0,), 3)], "b": [note((0, 1), 5)]})
     ['3 of 4 folds of 2 tasks (a, b): 3 to 5 test rows left out, whose class no training row has']
     """
+    groups: dict[Any, list[tuple[str, FoldNote]]] = {}
+    for task, of_task in notes.items():
+        for note in of_task:
+            key = (note.kind, *sorted(note.words.items()))
+            groups.setdefault(key, []).append((task, note))
     lines = []
-    for alike in _alike(notes):
-        first = alike[0]
+    for alike in groups.values():
+        task, first = alike[0]
         if len(alike) == 1:
-            lines.append(f"{first.task}: {first.sentence}")
+            lines.append(f"{task}: {first.sentence}")
             continue
-        count = sum(len(note.folds) for note in alike)
-        total = sum(note.total for note in alike)
-        tasks = _distinct(note.task for note in alike)
-        counts = merge_spans(note.counts for note in alike)
-        text = sentence(first.kind, counts, first.words)
+        count = sum(len(note.folds) for _, note in alike)
+        total = sum(note.total for _, note in alike)
+        tasks = _distinct(task for task, _ in alike)
+        counts = merge_spans(note.counts for _, note in alike)
         where = (
             f"{count} of {total} folds of {len(tasks)} tasks ({_shown_names(tasks)})"
         )
-        lines.append(f"{where}: {text}")
+        lines.append(f"{where}: {sentence(first.kind, counts, first.words)}")
     return lines
-
-
-def _alike(notes: Iterable[FoldNote]) -> list[list[FoldNote]]:
-    """Return the notes that differ in numbers alone together, in the order of the first of each."""
-    groups: dict[Any, list[FoldNote]] = {}
-    for note in notes:
-        key = (note.kind, *sorted(note.words.items()))
-        groups.setdefault(key, []).append(note)
-    return list(groups.values())
 
 
 def left_out_text(dropped: int, substituted: Counter[str]) -> str:
@@ -157,19 +155,17 @@ def left_out_text(dropped: int, substituted: Counter[str]) -> str:
     """
     changes = []
     if dropped:
-        changes.append(
-            f"{dropped} row{_plural_s(dropped)} of classes without training rows left out"
-        )
-    cells = sum(substituted.values())
-    if cells:
+        s = "" if dropped == 1 else "s"
+        changes.append(f"{dropped} row{s} of classes without training rows left out")
+    if cells := substituted.total():
+        s = "" if cells == 1 else "s"
         columns = _shown_names(sorted(substituted))
-        changes.append(f"{cells} cell{_plural_s(cells)} replaced ({columns})")
+        changes.append(f"{cells} cell{s} replaced ({columns})")
     return ", ".join(changes)
 
 
 def _counted(
     kind: str,
-    task: str,
     folds: FoldEntries,
     concerned: Iterable[int],
     *,
@@ -179,7 +175,6 @@ def _counted(
     """Return a note that counts over folds; of no folds where none is concerned."""
     return FoldNote(
         kind=kind,
-        task=task,
         folds=_distinct(concerned),
         total=len(folds),
         counts={name: Span(count, count) for name, count in counts.items()},
@@ -187,116 +182,97 @@ def _counted(
     )
 
 
-def _folds_without_failures(task: str, folds: FoldEntries) -> FoldNote:
+def _folds_without_failures(folds: FoldEntries) -> FoldNote:
     concerned = [fold for fold, entry in folds.items() if entry.summary.get("bad") == 0]
-    reasons = [note for note in _noted(task, folds) if note.kind in NO_FAILURES]
+    reasons = [note for note in _noted(folds) if note.kind in NO_FAILURES]
     detail = f"; {reasons[0].text}" if reasons else ""
-    return _counted("fold without failures", task, folds, concerned, detail=detail)
+    return _counted("fold without failures", folds, concerned, detail=detail)
 
 
-def _rows_left_out(task: str, folds: FoldEntries) -> FoldNote:
+def _rows_left_out(folds: FoldEntries) -> FoldNote:
     """Note the test rows that the untouched test folds lack."""
-    left_out: dict[int, int] = {}
+    left_out: Counter[int] = Counter()
     for fold, entry in folds.items():
         # dropped by the writer, or by the caller before it, which counts them by class
-        full = entry.parts.get("full", PartChanges())
-        by_class = entry.summary.get("left_out", {})
-        rows = full.dropped + sum(by_class.values())
-        if rows:
-            left_out[fold] = rows
-    rows = sum(left_out.values())
-    return _counted(ROWS_LEFT_OUT, task, folds, left_out, rows=rows)
+        left_out[fold] = entry.parts.get("full", PartChanges()).dropped
+        left_out[fold] += sum(entry.summary.get("left_out", {}).values())
+    concerned = [fold for fold, rows in left_out.items() if rows]
+    return _counted(ROWS_LEFT_OUT, folds, concerned, rows=left_out.total())
 
 
-def _cells_replaced(task: str, folds: FoldEntries) -> FoldNote:
+def _cells_replaced(folds: FoldEntries) -> FoldNote:
     """Note the cells of the untouched test folds that differ from the source."""
-    concerned = []
+    replaced = {
+        fold: entry.parts.get("full", PartChanges()).substituted
+        for fold, entry in folds.items()
+    }
     by_column: Counter[str] = Counter()
-    for fold, entry in folds.items():
-        full = entry.parts.get("full", PartChanges())
-        if full.substituted:
-            concerned.append(fold)
-            by_column.update(full.substituted)
-    cells = sum(by_column.values())
+    for of_fold in replaced.values():
+        by_column.update(of_fold)
     columns = [f"{name} {count}" for name, count in by_column.most_common()]
     detail = f" ({_shown_names(columns)})"
-    return _counted(CELLS_REPLACED, task, folds, concerned, detail=detail, cells=cells)
+    concerned = filter(replaced.get, replaced)
+    cells = by_column.total()
+    return _counted(CELLS_REPLACED, folds, concerned, detail=detail, cells=cells)
 
 
 def _small_evaluation_sets(manifest: TableManifest, task: str) -> FoldNote:
-    small = {}
     entry = manifest.amlb_tasks.get(amlb_name(task, ""))
-    if entry is not None:
-        sizes = zip(entry.folds, entry.test_rows, strict=True)
-        small = {fold: rows for fold, rows in sizes if rows < FEW_ROWS}
-    note = _counted("few rows", task, manifest.tasks[task].folds, small)
+    sizes = dict(zip(entry.folds, entry.test_rows, strict=True)) if entry else {}
+    small = {fold: rows for fold, rows in sizes.items() if rows < FEW_ROWS}
+    note = _counted("few rows", manifest.tasks[task].folds, small)
     fewest, most = min(small.values(), default=0), max(small.values(), default=0)
     return replace(note, counts={"rows": Span(fewest, most)})
 
 
-def _missing_made_rows(task: str, folds: FoldEntries, *, side: str) -> FoldNote:
+def _missing_made_rows(folds: FoldEntries, *, side: str) -> FoldNote:
     """Note the folds in which fewer rows were made than asked for, and why."""
-    made = 0
-    asked = 0
+    counts: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     # a fold may lack rows of both origins
     concerned = []
     for fold, entry in folds.items():
         summary = entry.summary
         # a fold of a swarm, or without failures, made none
-        counts = summary if side == "test" else summary.get("hard_train", {})
-        for origin, dropped_rows in counts.get("dropped", {}).items():
-            wanted = counts.get(f"{origin}_asked", 0)
-            if counts.get(origin, 0) >= wanted:
-                continue
-            concerned.append(fold)
-            made += counts[origin]
-            asked += wanted
-            dropped.update(dropped_rows)
+        of_side = summary if side == "test" else summary.get("hard_train", {})
+        for origin, dropped_rows in of_side.get("dropped", {}).items():
+            wanted = of_side.get(f"{origin}_asked", 0)
+            if of_side.get(origin, 0) < wanted:
+                concerned.append(fold)
+                counts.update(made=of_side[origin], asked=wanted)
+                dropped.update(dropped_rows)
     # in the order of the table of reasons, whatever was dropped first
-    reasons = []
-    for reason, description in REASONS.items():
-        if dropped[reason]:
-            reasons.append(f"{dropped[reason]} {description}")
+    known = REASONS.items()
+    reasons = [f"{dropped[reason]} {text}" for reason, text in known if dropped[reason]]
     detail = f" (dropped: {', '.join(reasons)})" if reasons else ""
-    kind = f"{side} rows made"
-    return _counted(kind, task, folds, concerned, detail=detail, made=made, asked=asked)
+    return _counted(
+        f"{side} rows made",
+        folds,
+        concerned,
+        detail=detail,
+        made=counts["made"],
+        asked=counts["asked"],
+    )
 
 
-def _noted(task: str, folds: FoldEntries) -> list[FoldNote]:
+def _noted(folds: FoldEntries) -> list[FoldNote]:
     """Return the folds' own notes; those that differ in numbers alone become one."""
-    single = []
+    groups: dict[Any, list[tuple[int, Note]]] = {}
     for fold, entry in folds.items():
         for note in entry.notes:
-            of_fold = FoldNote(
-                kind=note.kind,
-                task=task,
-                folds=(fold,),
-                total=len(folds),
-                counts=note.spans,
-                words=note.words,
-                parts=(note.part,) if note.part else (),
-            )
-            single.append(of_fold)
-    notes = []
-    for alike in _alike(single):
-        merged = replace(
-            alike[0],
-            folds=_distinct(fold for note in alike for fold in note.folds),
-            counts=merge_spans(note.counts for note in alike),
-            parts=_distinct(part for note in alike for part in note.parts),
+            key = (note.kind, *sorted(note.words.items()))
+            groups.setdefault(key, []).append((fold, note))
+    return [
+        FoldNote(
+            kind=alike[0][1].kind,
+            folds=_distinct(fold for fold, _ in alike),
+            total=len(folds),
+            counts=merge_spans(note.spans for _, note in alike),
+            words=alike[0][1].words,
+            parts=_distinct(note.part for _, note in alike if note.part),
         )
-        notes.append(merged)
-    return notes
-
-
-def _folds_text(folds: Sequence[int], total: int) -> str:
-    if total == 1:
-        return "the only fold"
-    if len(folds) == total:
-        return f"all {total} folds"
-    numbers = _shown_names([str(fold) for fold in folds])
-    return f"{len(folds)} of {total} folds ({numbers})"
+        for alike in groups.values()
+    ]
 
 
 def _shown_names(names: Sequence[str]) -> str:
@@ -309,7 +285,3 @@ def _shown_names(names: Sequence[str]) -> str:
 def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return values without repetitions, in order of appearance."""
     return tuple(dict.fromkeys(values))
-
-
-def _plural_s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -103,11 +103,8 @@ class FoldRecord:
 
     def is_whole(self, layout: Layout) -> bool:
         """Whether every file of the fold stands there as it was written."""
-        for relative, digest in self.files.items():
-            file = layout.at(relative)
-            if not file.is_file() or sha256_file(file) != digest:
-                return False
-        return True
+        files = [(layout.at(name), digest) for name, digest in self.files.items()]
+        return all(file.is_file() and sha256_file(file) == sha for file, sha in files)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ hardsynth writes there; what a user may add, a framework or a constraint, is tol
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,13 @@ from amlb_ext.suite.layout import (
     is_note,
     is_written_later,
 )
-from amlb_ext.suite.own_entries import is_own_entry, is_suite_part_whole
-from amlb_ext.suite.shared_files import CODE_ELSEWHERE
+from amlb_ext.suite.shared_files import (
+    CODE_ELSEWHERE,
+    has_text,
+    is_own_entry,
+    read_suite_part,
+    sha256_text,
+)
 
 #: Begins sentences that tell of something odd but harmless.
 WARNING = "warning: "
@@ -123,9 +128,7 @@ def folder_faults(contents: SuiteContents) -> Iterator[str]:
         if relative not in damaged and not has_text(path, text):
             yield f"{relative} is not what the manifest describes."
     yield from _framework_faults(contents)
-    yield from _constraint_faults(contents.layout)
-    if contents.layout.relative(contents.layout.constraints) not in damaged:
-        yield from _changed_constraints(contents)
+    yield from _constraint_faults(contents, damaged)
 
 
 def damaged_files(layout: Layout, files: Mapping[str, str]) -> dict[str, str]:
@@ -139,7 +142,7 @@ def damaged_files(layout: Layout, files: Mapping[str, str]) -> dict[str, str]:
         if relative not in present:
             sentences[relative] = f"{relative} is missing."
         elif sha256_file(path) != digest and not (
-            may_grow and is_suite_part_whole(path, digest)
+            may_grow and sha256_text(read_suite_part(path)) == digest
         ):
             sentences[relative] = f"{relative} {CHANGED} (its sha256 differs)."
     return sentences
@@ -154,7 +157,11 @@ def _strange_entries(contents: SuiteContents) -> Iterator[str]:
     for relative, digest in sorted(contents.files.items()):
         if relative.startswith("extensions/"):
             # a text for readers is no code
-            if not relative.endswith(".md") and digest != _packaged_sha256(relative):
+            path = CODE_ELSEWHERE.get(relative) or asset_path("frameworks").joinpath(
+                *relative.split("/")[1:]
+            )
+            is_ours = path.is_file() and sha256_file(path) == digest
+            if not (relative.endswith(".md") or is_ours):
                 yield (
                     f"{relative} is other code than that of this version of hardsynth, and AMLB "
                     "would run it: read it, or make the suite again."
@@ -163,22 +170,8 @@ def _strange_entries(contents: SuiteContents) -> Iterator[str]:
             yield f"{relative} stands in the manifest, and is no file of a suite."
 
 
-def _packaged_sha256(relative: str) -> str:
-    """Return the sha256 of the code that this version would put there; empty for none."""
-    try:
-        path = CODE_ELSEWHERE.get(relative) or asset_path(
-            "frameworks", *relative.split("/")[1:]
-        )
-        return sha256_file(path)
-    except OSError:
-        return ""
-
-
 def _packaged_modules() -> set[str]:
-    try:
-        return {path.name for path in asset_path("frameworks").iterdir()}
-    except OSError:
-        return set()
+    return {path.name for path in asset_path("frameworks").iterdir()}
 
 
 def _foreign_files(contents: SuiteContents) -> Iterator[str]:
@@ -192,11 +185,11 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
             continue
         steps = relative.split("/")
         module = steps[1] if steps[0] == "extensions" and len(steps) > 2 else ""
-        by_set_up = _BY_SET_UP.fullmatch(relative)
         # AMLB notes beside any framework that it is set up; nothing is run from there
         is_harmless = steps[-2:-1] in (["__pycache__"], [".setup"])
         has_set_up = f"extensions/{module}/setup.sh" in contents.files
         is_own = module in own_modules
+        by_set_up = _BY_SET_UP.fullmatch(relative)
         if by_set_up and (is_harmless or has_set_up or is_own):
             made.add(by_set_up[1])
         elif is_own:
@@ -207,8 +200,7 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
         else:
             # a run that was killed may leave its temporary files; the next one sweeps them
             is_text = is_note(relative) or relative.endswith(TEMPORARY_SUFFIX)
-            prefix = WARNING if is_text else ""
-            yield f"{prefix}{relative} is not part of the suite."
+            yield f"{WARNING if is_text else ''}{relative} is not part of the suite."
     for folder in sorted(made):
         yield (
             f"{WARNING}{folder} was made beside the code that it belongs to, by Python or a "
@@ -216,38 +208,28 @@ def _foreign_files(contents: SuiteContents) -> Iterator[str]:
         )
 
 
-def has_text(path: Path, text: str) -> bool:
-    """Whether a file is there and holds this text, byte for byte."""
-    try:
-        return path.read_bytes() == text.encode("utf-8")
-    except OSError:
-        return False
-
-
 def _read_entries(path: Path) -> dict[str, dict[str, Any]] | None:
     """Return the entries of a YAML file by name; None where it cannot be read."""
     # read with limits: the file may be anybody's
-    entries: dict[str, dict[str, Any]] = {}
     try:
         content = read_yaml(path, SuiteError) or {}
-        for name, entry in content.items():
-            entries[str(name)] = dict(entry)
+        return {str(name): dict(entry) for name, entry in content.items()}
     except (OSError, ValueError, TypeError, AttributeError, SuiteError):
         return None
-    return entries
 
 
 def _framework_faults(contents: SuiteContents) -> Iterator[str]:
     """Yield what hardsynth would not write into ``frameworks.yaml``: AMLB and `score` run it."""
     where = contents.layout.relative(contents.layout.frameworks)
-    if not contents.layout.frameworks.is_file():
-        return
     if contents.frameworks is None:
-        yield f"{where} cannot be read."
+        if contents.layout.frameworks.is_file():
+            yield f"{where} cannot be read."
         return
-    ours = {f"extensions.{name}" for name in _packaged_modules()}
+    packaged = _packaged_modules()
     for name, entry in sorted(contents.frameworks.items()):
         module, parent = entry.get("module"), entry.get("extends")
+        package, _, folder = str(module or "").partition(".")
+        is_ours = package == "extensions" and folder in packaged
         if not is_plain_name(name):
             yield f"{where} names the framework {name!r}, which is not a plain name."
         if not _VERSION.fullmatch(str(entry.get("version", ""))):
@@ -260,7 +242,12 @@ def _framework_faults(contents: SuiteContents) -> Iterator[str]:
                 f"{WARNING}{where}: {name} is an entry of the user's own; AMLB runs it, so read it "
                 "where the suite is not yours."
             )
-            if module not in ours and not _is_run_by_amlb_or_suite(entry):
+            # what passes for a part of our code would be imported with it
+            passes_for_ours = folder.split(".")[0] in packaged
+            may_run = package == "frameworks" or (not module and parent)
+            if package == "extensions":
+                may_run = is_ours or not passes_for_ours
+            if not may_run:
                 yield (
                     f"{where}: {name} is run by {module!r}, which is no module of AMLB or of the "
                     "suite's own."
@@ -268,7 +255,7 @@ def _framework_faults(contents: SuiteContents) -> Iterator[str]:
         else:
             # AMLB's own frameworks may be built upon, the user's may not pass for ours
             is_on_amlb = module is None and parent and parent not in contents.frameworks
-            if module not in ours and not is_on_amlb:
+            if not (is_ours or is_on_amlb):
                 yield f"{where}: {name} is run by {module or parent!r}, not by hardsynth."
             for key in sorted(set(entry) - _FRAMEWORK_KEYS - _SHELL_KEYS):
                 yield f"{where}: {name} has {key!r}, which no framework of a suite has."
@@ -279,16 +266,6 @@ def _framework_faults(contents: SuiteContents) -> Iterator[str]:
                 f"{WARNING}{where}: {name} runs programs by {params['python']!r}; look at it where "
                 "the suite is not yours."
             )
-
-
-def _is_run_by_amlb_or_suite(entry: Mapping[str, Any]) -> bool:
-    """Whether a framework is AMLB's own, builds on one, or has its code in ``extensions/``."""
-    module = str(entry.get("module") or "")
-    package, _, rest = module.partition(".")
-    if package == "extensions":
-        # what passes for a part of our code would be imported with it
-        return rest.split(".")[0] not in _packaged_modules()
-    return package == "frameworks" or (not module and bool(entry.get("extends")))
 
 
 def _unlisted_models(
@@ -313,15 +290,19 @@ def _unlisted_models(
         )
 
 
-def _constraint_faults(layout: Layout) -> Iterator[str]:
-    """Yield what no constraint of AMLB has; constraints of the user's own may be added."""
-    where = layout.relative(layout.constraints)
-    if not layout.constraints.is_file():
-        return
-    entries = _read_entries(layout.constraints)
-    if entries is None:
+def _constraint_faults(
+    contents: SuiteContents, damaged: Collection[str]
+) -> Iterator[str]:
+    """Yield what no constraint of AMLB has, and those of ours that are not what is written today.
+
+    Constraints of the user's own may be added.
+    """
+    path = contents.layout.constraints
+    where = contents.layout.relative(path)
+    read = _read_entries(path)
+    if read is None and path.is_file():
         yield f"{where} cannot be read."
-        return
+    entries = read or {}
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
             yield f"{where} names the constraint {name!r}, which is not a plain name."
@@ -330,15 +311,9 @@ def _constraint_faults(layout: Layout) -> Iterator[str]:
             is_word = str(key).startswith("ec2_") and is_plain_name(value)
             if key not in _CONSTRAINT_KEYS or not (is_number or is_word):
                 yield f"{where}: {name} has {key!r}: {value!r}, which no constraint of AMLB has."
-
-
-def _changed_constraints(contents: SuiteContents) -> Iterator[str]:
-    """Yield the constraints of ours that are not what this version of hardsynth writes."""
-    if not contents.constraints:
+    if where in damaged or not contents.constraints:
         return
-    where = contents.layout.relative(contents.layout.constraints)
-    entries = _read_entries(contents.layout.constraints) or {}
-    written = yaml.safe_load(contents.constraints) or {}
+    written = yaml.safe_load(contents.constraints)
     ours = {name for name in entries if not is_own_entry(name)}
     for name in sorted(ours | set(written)):
         came, wanted = entries.get(name), written.get(name)

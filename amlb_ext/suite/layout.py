@@ -218,29 +218,26 @@ class Layout:
 
 # Names of tasks and hosts are any text without "/"; only what a suite writes itself matches.
 
-#: A table of a fold, and what AMLB derives from it.
-_DATA = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:csv|parquet|arff)")
-#: What we know of a fold.
-_OWN = re.compile(
-    r"hardsynth/[^/]+/fold_\d+/(?:(?:train_)?provenance\.parquet|(?:record|certificate)\.json)"
+#: A table of a fold and what AMLB derives from it, and what we know of the fold.
+_OF_FOLD = re.compile(
+    r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:csv|parquet|arff)"
+    r"|hardsynth/[^/]+/fold_\d+/"
+    r"(?:(?:train_)?provenance\.parquet|(?:record|certificate)\.json)"
 )
-#: Tables that AMLB derives from the CSV files and keeps beside them.
-_DERIVED = re.compile(r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)")
-#: Written by ``certify``, also into a finished suite.
-_CERTIFICATE = re.compile(r"hardsynth/[^/]+/(?:certificate\.json|null\.parquet)")
-_REPORT = re.compile(
-    r"hardsynth/(?:notes\.txt|report(?:\.html|/[\w-]+\.(?:csv|json|html|txt|tex|svg)))"
+#: What AMLB derives from tables, and what ``certify``, the report and publishing write.
+_WRITTEN_LATER = re.compile(
+    r"data/([^/]+)/\1_(?:train|test)_\d+\.(?:parquet|arff)"
+    r"|hardsynth/(?:[^/]+/(?:certificate\.json|null\.parquet)|notes\.txt|report\.html"
+    r"|report/[\w-]+\.(?:csv|json|html|txt|tex|svg)|logs/[^/]+\.log"
+    r"|publish/[A-Za-z0-9._-]+\.jsonl)"
 )
 #: Texts for readers, as a repository or an archive has them.
 _NOTE = re.compile(r"[^/]+\.(?:md|rst|txt|cff)|LICENSE|\.git(?:ignore|attributes)")
-_LOG = re.compile(r"hardsynth/logs/[^/]+\.log")
-_PUBLICATION = re.compile(r"hardsynth/publish/[A-Za-z0-9._-]+\.jsonl")
 
 
 def is_fold_file(relative: str) -> bool:
     """Whether a path has the form of a fold's file, so that hardsynth wrote it."""
-    patterns = (_DATA, _OWN)
-    return any(pattern.fullmatch(relative) for pattern in patterns)
+    return bool(_OF_FOLD.fullmatch(relative))
 
 
 def is_written_later(relative: str) -> bool:
@@ -251,14 +248,7 @@ def is_written_later(relative: str) -> bool:
     >>> is_written_later("data/a/a_test_0.parquet"), is_written_later("data/a/a_test_0.csv")
     (True, False)
     """
-    later = (
-        _DERIVED,
-        _CERTIFICATE,
-        _REPORT,
-        _PUBLICATION,
-        _LOG,
-    )
-    return any(pattern.fullmatch(relative) for pattern in later)
+    return bool(_WRITTEN_LATER.fullmatch(relative))
 
 
 def is_note(relative: str) -> bool:
@@ -275,19 +265,12 @@ def is_note(relative: str) -> bool:
 def files_below(root: Path) -> list[str]:
     """Return the relative paths of all files below ``root``, sorted, without a suite's lock."""
     layout = Layout(root)
-    relative_paths = []
-    for path in root.rglob("*"):
-        if path.is_file() and path != layout.lock:
-            relative_paths.append(layout.relative(path))
-    return sorted(relative_paths)
+    paths = [path for path in root.rglob("*") if path.is_file() and path != layout.lock]
+    return sorted(map(layout.relative, paths))
 
 
 def is_fresh(root: Path) -> bool:
     """Whether a folder is empty, apart from temporary files of a killed run."""
-    return all(_is_temporary(path) for path in files_below(root))
-
-
-def _is_temporary(relative: str) -> bool:
     # all files in a temporary folder are temporary
-    steps = relative.split("/")
-    return any(step.endswith(TEMPORARY_SUFFIX) for step in steps)
+    temporary = re.compile(rf"(?:.*/)?[^/]*{re.escape(TEMPORARY_SUFFIX)}(?:/.*)?")
+    return all(map(temporary.fullmatch, files_below(root)))

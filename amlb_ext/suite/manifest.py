@@ -322,11 +322,6 @@ class SuiteRequest:
     kind: str | None = None
     twin: bool = False
 
-    @classmethod
-    def from_json(cls, entry: object) -> SuiteRequest:
-        """Return the request that a manifest keeps; ``ValueError`` where it is damaged."""
-        return record_from_json(cls, entry)
-
 
 @dataclass(frozen=True)
 class AmlbTask(BenchmarkTask):
@@ -571,13 +566,10 @@ class TableManifest(Manifest):
     def _check_folds(self) -> None:
         """Raise where an AMLB task has other folds than those in which its task has the part."""
         for name, task_entry in self.tasks.items():
+            folds = sorted(task_entry.folds.items())
             for suffix in SUFFIXES:
                 own_name = amlb_name(name, suffix)
-                written = [
-                    fold
-                    for fold, entry in sorted(task_entry.folds.items())
-                    if suffix in entry.parts
-                ]
+                written = [fold for fold, entry in folds if suffix in entry.parts]
                 task = self.amlb_tasks.get(own_name)
                 listed = [] if task is None else task.folds
                 if listed != written:
@@ -635,7 +627,7 @@ def read_request(path: Path) -> SuiteRequest | None:
         # The whole file may be no JSON any more, so this entry is decoded by itself.
         decoder = json.JSONDecoder()
         entry, _ = decoder.raw_decode(text, start + len(_REQUEST_KEY))
-        return SuiteRequest.from_json(entry)
+        return record_from_json(SuiteRequest, entry)
     except (ValueError, TypeError, RecursionError):
         return None
 

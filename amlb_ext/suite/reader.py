@@ -95,14 +95,10 @@ class Suite:
             The file is missing, or was changed after it was written.
         """
         relative = self.layout.relative(path)
-        problem = ""
-        if not path.is_file():
-            problem = "is missing"
-        elif self.manifest.files.get(relative) not in (None, sha256_file(path)):
-            problem = "was changed after it was written (its sha256 differs)"
-        if problem:
+        digest = self.manifest.files.get(relative)
+        if not path.is_file() or digest not in (None, sha256_file(path)):
             raise SuiteError(
-                f"{relative} of the suite {problem}",
+                f"{relative} of the suite is missing, or was changed after it was written",
                 f"hardsynth verify {shlex.quote(str(self.root))} names all such files, and makes "
                 "them again with --repair",
             )
@@ -188,16 +184,11 @@ class SuiteFiles(Suite):
     @property
     def definitions(self) -> dict[str, set[str]]:
         """The names of the AMLB tasks of each benchmark definition, by its name."""
-        manifest = self.manifest
-        definitions = {
-            manifest.name: manifest.main_names,
-            f"{manifest.name}_all": set(self.amlb_tasks),
-        }
-        if manifest.pair is not None:
-            definitions[manifest.pair.name] = {
-                twin.task for twin in manifest.pair.tasks
-            }
-        return definitions
+        main, pair = self.name, self.manifest.pair
+        found = {main: self.manifest.main_names, f"{main}_all": set(self.amlb_tasks)}
+        if pair is not None:
+            found[pair.name] = {twin.task for twin in pair.tasks}
+        return found
 
     def amlb_task(self, name: str) -> AmlbTask:
         """Return an entry of the benchmark definitions.

@@ -195,17 +195,14 @@ def folder_summary(folder: TaskFolder, out: str) -> str:
         stands_for = f", stands for {task.stands_for}" if task.stands_for else ""
         data = f"{task.origin}{stands_for}"
         rows.append([task.name, fold.train_rows, fold.test_rows, data])
+    table = text_table(["task", "training rows", "test rows", "data"], rows)
     where = shlex.quote(out)
-    n_folds = folder.n_folds
     sets = "one set of data for all" if folder.literal else "a draw each"
-    return "\n".join(
-        [
-            text_table(["task", "training rows", "test rows", "data"], rows),
-            f"{n_folds} folds, {sets}",
-            f"  check:   hardsynth verify {where}",
-            f"  run:     hardsynth run FRAMEWORK weirdml -u {where}",
-            "           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml "
-            f"{amlb_places(out)}",
-            f"  report:  hardsynth report {where} --results results",
-        ]
+    return (
+        f"{table}\n{folder.n_folds} folds, {sets}\n"
+        f"  check:   hardsynth verify {where}\n"
+        f"  run:     hardsynth run FRAMEWORK weirdml -u {where}\n"
+        "           or AMLB itself: python runbenchmark.py FRAMEWORK weird weirdml "
+        f"{amlb_places(out)}\n"
+        f"  report:  hardsynth report {where} --results results"
     )

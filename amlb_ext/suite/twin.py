@@ -95,7 +95,7 @@ def pair_of_tables(
                 metric=_twin_metrics(entry, task, task.name in lacks_a_class),
             )
         )
-    return _pair(original, twins)
+    return Pair(name=twin_name(original.name), of=original.name, tasks=tuple(twins))
 
 
 def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
@@ -105,15 +105,13 @@ def _hard_tasks(amlb_tasks: Sequence[AmlbTask]) -> dict[str, AmlbTask]:
         parts.setdefault(task.task, {})[task.suffix] = task
     found = {}
     for name, by_suffix in parts.items():
-        main = by_suffix.get("")
-        failing = by_suffix.get("bad")
+        main, failing = by_suffix.get(""), by_suffix.get("bad")
         # a mixture may be shown to be better in some of the folds with failures, or in none
-        if main is not None and (failing is None or main.folds == failing.folds):
-            found[name] = main
-        else:
-            hard = [by_suffix[part] for part in ("region", "bad") if part in by_suffix]
-            if hard:
-                found[name] = hard[0]
+        if main is not None and failing is not None and main.folds != failing.folds:
+            del by_suffix[""]
+        hard = [by_suffix[part] for part in _HARD_TABLES if part in by_suffix]
+        if hard:
+            found[name] = hard[0]
     return found
 
 
@@ -165,25 +163,19 @@ def pair_of_series(
                     metric=named_metrics(entry) or list(METRICS),
                 )
             )
-    return _pair(original, twins)
-
-
-def _pair(original: Original, twins: Sequence[TwinTask]) -> Pair:
     return Pair(name=twin_name(original.name), of=original.name, tasks=tuple(twins))
+
+
+def named_metrics(entry: Mapping[str, Any]) -> list[str]:
+    """Return the metrics that an entry names: one, several, or none."""
+    metric = entry.get("metric") or ()
+    names = [metric] if isinstance(metric, str) else metric
+    return [str(name) for name in names if name is not None]
 
 
 def _limits(entry: Mapping[str, Any]) -> dict[str, Any]:
     # what the original leaves out, or states as null, AMLB's defaults decide for both
     return {key: entry[key] for key in LIMITS if entry.get(key) is not None}
-
-
-def named_metrics(entry: Mapping[str, Any]) -> list[str]:
-    """Return the metrics that an entry names: one, several, or none."""
-    metric = entry.get("metric")
-    if isinstance(metric, str):
-        return [metric]
-    names = metric or ()
-    return [str(name) for name in names if name is not None]
 
 
 def _twin_metrics(
@@ -196,9 +188,7 @@ def _twin_metrics(
     named = named_metrics(entry)
     if not named:
         return task.metric
-    if not is_undefined:
-        return named
-    defined = [metric for metric in named if metric not in _RANKED]
+    defined = [name for name in named if not (is_undefined and name in _RANKED)]
     return defined or list(_DEFINED)
 
 
@@ -216,9 +206,7 @@ def changed_metrics(pair: Pair, original: Original) -> dict[str, str]:
 
 def source_folds_text(task: AmlbTask) -> str:
     """Return which folds of the source stand behind AMLB's, where the numbers differ."""
-    amlb_folds = list(range(len(task.folds)))
-    if task.folds == amlb_folds:
+    if task.folds == list(range(len(task.folds))):
         return ""
-    pairs = [f"{fold} is {source}" for fold, source in enumerate(task.folds)]
-    listed = ", ".join(pairs)
+    listed = ", ".join(f"{fold} is {source}" for fold, source in enumerate(task.folds))
     return f"folds without failures are left out, so fold {listed} of the original"

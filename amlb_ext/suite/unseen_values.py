@@ -104,14 +104,9 @@ def fit_to_train(
     """
     unreadable = _unreadable_by_column(train, test, columns)
     if not unreadable:
-        return FittedRows(
-            features=test.copy(),
-            cells=[],
-            copies=np.zeros(0, dtype=int),
-        )
+        return FittedRows(test.copy(), cells=[], copies=np.zeros(0, dtype=int))
     search = _ReplacementSearch(train, test, unreadable, judge)
     search.run()
-
     features = test.copy()
     cells: list[tuple[int, str]] = []
     for number, (name, mask) in enumerate(unreadable.items()):
@@ -128,45 +123,30 @@ def fit_to_train(
 def _unreadable_by_column(
     train: pd.DataFrame, test: pd.DataFrame, columns: Sequence[Column]
 ) -> dict[str, np.ndarray]:
-    """Return the columns with unreadable test cells, and a mask of these cells for each."""
+    """Return the columns with cells that AMLB's frameworks could not read, and a mask of these."""
     unreadable: dict[str, np.ndarray] = {}
     for column in columns:
         # any number can be read, and so can a missing one; only categories can be unknown
         if column.is_numeric:
             continue
-        mask = _unreadable_cells(train, test, column)
-        if mask.any():
-            unreadable[column.name] = mask
-    return unreadable
-
-
-def _unreadable_cells(
-    train: pd.DataFrame, test: pd.DataFrame, column: Column
-) -> np.ndarray:
-    """Return which test cells of a column AMLB's frameworks could not read, ``(m,)`` bool."""
-    train_codes = _category_codes(train[column.name])
-    test_codes = _category_codes(test[column.name])
-    is_missing = test_codes < 0
-    train_has_missing = (train_codes < 0).any()
-    unreadable = is_missing & ~train_has_missing
-    if column_form(column) == "text":
-        is_seen = np.isin(test_codes, train_codes)
-        unreadable |= ~is_missing & ~is_seen
+        train_codes = _category_codes(train[column.name])
+        test_codes = _category_codes(test[column.name])
+        # a truth value may be unseen, but not missing
+        is_readable = np.isin(test_codes, train_codes)
+        if column_form(column) == "boolean":
+            is_readable |= test_codes >= 0
+        if not is_readable.all():
+            unreadable[column.name] = ~is_readable
     return unreadable
 
 
 def _candidate_codes(train: pd.Series) -> np.ndarray:
     """Return codes by preference: missing where a training row misses the value, then by count."""
-    codes = _category_codes(train)
-    present = codes[codes >= 0]
-    counts = np.bincount(present, minlength=len(train.cat.categories))
+    counts = train.value_counts(sort=False, dropna=True).to_numpy()
     # a stable sort: of equally frequent categories the first of the column's order comes first
-    by_count = np.argsort(-counts, kind="stable")
-    candidates = by_count[: np.count_nonzero(counts)]
-    if len(present) < len(codes):
-        missing = np.array([-1], dtype=np.int64)
-        candidates = np.concatenate([missing, candidates])
-    return candidates[:MOST_TRIED]
+    by_count = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    missing = [-1] if train.isna().any() else []
+    return np.concatenate([missing, by_count]).astype(np.int64)[:MOST_TRIED]
 
 
 def _category_codes(values: pd.Series) -> np.ndarray:
@@ -308,15 +288,12 @@ class _ReplacementSearch:
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
         assert self.judge is not None
-        blocks = []
-        for chunk in self._chunks(len(frame)):
-            blocks.append(self.judge(frame.iloc[chunk]))
+        blocks = [self.judge(frame.iloc[chunk]) for chunk in self._chunks(len(frame))]
         return np.concatenate(blocks)
 
     def _chunks(self, size: int) -> list[slice]:
         """Split so many rows into slices of at most :data:`CHUNK_VALUES` values."""
-        rows_at_once = CHUNK_VALUES // len(self.source.columns)
-        step = max(1, rows_at_once)
+        step = max(1, CHUNK_VALUES // len(self.source.columns))
         return [slice(start, start + step) for start in range(0, size, step)]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 
+from amlb_ext.amlb.definition import is_series_task
 from amlb_ext.amlb.loader_rules import check_pair, read_fields
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import SuiteError
@@ -26,9 +28,9 @@ from amlb_ext.suite.folder_faults import (
 )
 from amlb_ext.suite.layout import Layout, amlb_name, is_fold_file
 from amlb_ext.suite.manifest import AmlbTask
-from amlb_ext.suite.place import stale_definitions
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 from amlb_ext.suite.sealed_json import open_sealed
+from amlb_ext.suite.shared_files import stale_definitions
 
 
 def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list[str]:
@@ -60,9 +62,7 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
         suite = open_suite(directory)
     except SuiteError as error:
         return [str(error)]
-    waiting: dict[str, set[str]] = {}
-    if isinstance(suite, SuiteFiles):
-        waiting = _waiting_files(suite)
+    waiting = _waiting_files(suite) if isinstance(suite, SuiteFiles) else {}
     sentences = [*folder_faults(_suite_contents(suite, waiting))]
     sentences += stale_definitions(suite, where_it_stands=where_it_stands)
     for task, files in waiting.items():
@@ -87,7 +87,11 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
             is_whole = not contradictions
         sentences += _row_faults(suite, is_whole=is_whole)
     if all(map(_is_harmless, sentences)):
-        sentences += _series_faults(suite)
+        # what AMLB would fail on or mis-score of tasks in long tables
+        for entry in suite.definition_entries().get(f"{suite.name}_all", ()):
+            if is_series_task(entry):
+                problems = check_series_task(entry["name"], entry)
+                sentences += [f"task {entry['name']}: {said}" for said in problems]
     return sentences
 
 
@@ -130,25 +134,21 @@ def damaged_certificate(layout: Layout, task: str) -> dict[str, str]:
 
     A suite need not have certificates, so none at all is no damage.
     """
-    certificate = layout.task_certificate(task)
-    null = layout.task_null(task)
-    certificate_name = layout.relative(certificate)
-    null_name = layout.relative(null)
-    if not certificate.is_file():
-        if not null.is_file():
-            return {}
-        sentence = f"{certificate_name} is missing beside {null_name}."
-        return {certificate_name: sentence}
+    certificate, null = layout.task_certificate(task), layout.task_null(task)
     opened = open_certificate(layout, task)
+    path, what = certificate, ""
+    if not certificate.is_file():
+        if null.is_file():
+            what = f"is missing beside {layout.relative(null)}"
     # its content does not give the bytes that its seal was made of
-    if opened is None:
-        sentence = f"{certificate_name} {CHANGED} (its seal is broken)."
-        return {certificate_name: sentence}
-    if not null.is_file():
-        return {null_name: f"{null_name} is missing."}
-    if sha256_file(null) != opened.get("null"):
-        return {null_name: f"{null_name} {CHANGED} (its sha256 differs)."}
-    return {}
+    elif opened is None:
+        what = f"{CHANGED} (its seal is broken)"
+    elif not null.is_file():
+        path, what = null, "is missing"
+    elif sha256_file(null) != opened.get("null"):
+        path, what = null, f"{CHANGED} (its sha256 differs)"
+    name = layout.relative(path)
+    return {name: f"{name} {what}."} if what else {}
 
 
 def _croissant_faults(suite: Suite) -> Iterator[str]:
@@ -175,18 +175,16 @@ def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:
     by_task: dict[str, set[str]] = {}
     for path in sorted(layout.own.glob("*/fold_*/record.json")):
         task = path.parent.parent.name
-        if task in suite.tasks:
-            continue
         # a record that cannot be read, or whose files differ, is no finished fold: its files are
         # then named as no part of the suite
-        record = FoldRecord.read(path)
+        record = None if task in suite.tasks else FoldRecord.read(path)
         if record is None or record.task != task:
             continue
         # a record of somebody else may name code, which is not let pass for a fold's
         if all(map(is_fold_file, record.files)) and record.is_whole(layout):
-            files = by_task.setdefault(task, set())
-            files.update(record.files)
-            files.add(layout.relative(path))
+            by_task.setdefault(task, set()).update(
+                record.files, [layout.relative(path)]
+            )
     return by_task
 
 
@@ -202,8 +200,7 @@ def _row_faults(suite: SuiteFiles, *, is_whole: bool) -> Iterator[str]:
     """
     tasks_with_strange_files = set()
     for entry in suite.amlb_tasks.values():
-        paths = {*entry.train, *entry.test, *entry.provenance}
-        if any(path not in suite.manifest.files for path in paths):
+        if not {*entry.data_files, *entry.provenance} <= set(suite.manifest.files):
             tasks_with_strange_files.add(entry.task)
     for name, task in suite.tasks.items():
         if name in tasks_with_strange_files:
@@ -250,15 +247,12 @@ def _pair_faults(suite: Suite) -> Iterator[str]:
     """
     # a cache of one file: training files are large, and one follows the other
     read_train = lru_cache(maxsize=1)(read_fields)
-    by_task: dict[str, list[AmlbTask]] = {}
-    for amlb_task in suite.manifest.pairs:
-        by_task.setdefault(amlb_task.task, []).append(amlb_task)
-    for _, parts in sorted(by_task.items()):
-        most_folds = max(len(part.folds) for part in parts)
-        for index in range(most_folds):
-            for part in parts:
-                if index < len(part.folds):
-                    yield from _faults_of_pair(suite, part, index, read_train)
+    pairs = []
+    for number, amlb_task in enumerate(suite.manifest.pairs):
+        for index in range(len(amlb_task.folds)):
+            pairs.append((amlb_task.task, index, number, amlb_task))
+    for _, index, _, amlb_task in sorted(pairs, key=itemgetter(0, 1, 2)):
+        yield from _faults_of_pair(suite, amlb_task, index, read_train)
 
 
 def _faults_of_pair(
@@ -269,55 +263,25 @@ def _faults_of_pair(
 ) -> Iterator[str]:
     """Check the files of one of AMLB's folds, ``index`` in the lists of the entry."""
     where = f"{amlb_task.name}, fold {index}"
-    layout = suite.layout
-    relative = [amlb_task.train[index], amlb_task.test[index]]
-    relative += amlb_task.provenance[index : index + 1]
-    paths = [layout.at(path) for path in relative]
+    files = (amlb_task.train[index], amlb_task.test[index])
+    provenance = amlb_task.provenance[index : index + 1]
     # that a file has no checksum, or is missing, was said with the files
-    if any(path not in suite.manifest.files for path in relative):
-        return
-    if not all(path.is_file() for path in paths):
-        return
-    train, test, *provenance = paths
-    faults = check_pair(
-        train,
-        test,
-        amlb_task.target,
-        amlb_task.type.value,
-        read_train=read_train,
-    )
-    for sentence in faults:
+    for file in (*files, *provenance):
+        if file not in suite.manifest.files or not suite.layout.at(file).is_file():
+            return
+    train, test = map(suite.layout.at, files)
+    kind = amlb_task.type.value
+    for sentence in check_pair(
+        train, test, amlb_task.target, kind, read_train=read_train
+    ):
         yield f"{where}: {sentence}"
-    if not (provenance and isinstance(suite, SuiteFiles)):
-        return
-    rows = _provenance_rows(provenance[0])
-    if rows is None:
-        yield f"{where}: the provenance cannot be read."
-        return
-    recorded_rows = amlb_task.test_rows[index]
-    if rows != recorded_rows or rows != _csv_rows(test, amlb_task, suite):
-        yield f"{where}: the provenance has {rows} rows, not those of the test file."
-
-
-def _series_faults(suite: Suite) -> Iterator[str]:
-    """Yield what AMLB would fail on or mis-score of tasks in long tables."""
-    for entry in suite.definition_entries().get(f"{suite.name}_all", ()):
-        if entry["dataset"]["type"] == "timeseries":
-            for problem in check_series_task(entry["name"], entry):
-                yield f"task {entry['name']}: {problem}"
-
-
-def _provenance_rows(path: Path) -> int | None:
-    # pyarrow's errors derive from these two
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, ValueError):
-        return None
-
-
-def _csv_rows(path: Path, amlb_task: AmlbTask, suite: SuiteFiles) -> int:
-    """Return the rows of a test file, -1 where it cannot be read."""
-    try:
-        return len(suite.tasks[amlb_task.task].coding.read_csv(path))
-    except (ValueError, SuiteError):
-        return -1
+    for file in provenance:
+        # pyarrow's errors derive from these two
+        try:
+            rows = pq.read_metadata(suite.layout.at(file)).num_rows
+        except (OSError, ValueError):
+            yield f"{where}: the provenance cannot be read."
+            continue
+        # whether these are the rows of the test file, their contents tell
+        if rows != amlb_task.test_rows[index]:
+            yield f"{where}: the provenance has {rows} rows, not those of the test file."

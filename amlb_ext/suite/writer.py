@@ -1,15 +1,18 @@
 """Write a fold of a task: its CSV files, where each row comes from, and last its record.
 
 A fold counts as finished when its record stands and every file in it has the sha256 that the
-record names, so that a run killed at any moment loses at most the folds in flight.
+record names, so that a run killed at any moment loses at most the folds in flight. A fold that
+was written on another machine is packed there, checked and written here.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,12 @@ from amlb_ext.core.files import (
     move_file,
     remove_file,
     remove_temporary_files,
+    write_file,
     write_text,
 )
 from amlb_ext.core.notes import Note
 from amlb_ext.core.parquet import write_parquet
 from amlb_ext.core.paths import check_no_links
-from amlb_ext.core.task import Kind
 from amlb_ext.suite.fold_record import FoldRecord, PartRecord
 from amlb_ext.suite.layout import SUFFIXES, Layout, amlb_name, is_fresh
 from amlb_ext.suite.sealed_json import json_text
@@ -211,13 +214,13 @@ def write_fold(
             owner = task_name if part_train is train else name
             train_path = layout.train(owner, fold)
             # no cell of a training row is replaced
+            origins = part_train.provenance.drop(columns="substituted", errors="ignore")
             files |= _write_rows(
                 layout,
-                part_train,
+                replace(part_train, provenance=origins),
                 coding,
                 table=train_path,
                 provenance=layout.train_provenance(owner, fold),
-                with_substituted=False,
             )
             train_files[id(part_train)] = layout.relative(train_path)
         test_path = layout.test(name, fold)
@@ -228,16 +231,20 @@ def write_fold(
             coding,
             table=test_path,
             provenance=provenance_path,
-            with_substituted=True,
         )
+        present = set(fitted.target)
+        replaced = ",".join(filter(None, fitted.provenance["substituted"]))
         records[suffix] = PartRecord(
             train=train_files[id(part_train)],
             test=layout.relative(test_path),
             provenance=layout.relative(provenance_path),
             train_rows=len(part_train),
             test_rows=len(fitted),
-            labels=_labels_present(fitted, coding),
-            substituted=_count_substituted(fitted),
+            labels=tuple(label for label in coding.labels if label in present),
+            # by column of the file, in text order
+            substituted=dict(
+                sorted(Counter(filter(None, replaced.split(","))).items())
+            ),
             dropped=len(part.test) - len(fitted),
         )
     # last the record comes, when all its files stand
@@ -295,45 +302,22 @@ def _fit_part(train: Rows, test: Rows, coding: Coding, *, name: str) -> Rows | N
         return Note(kind="no test rows", part=name)
     columns = [column.as_column() for column in coding.columns]
     fitted = fit_to_train(train.features, test.features, columns)
-    by_row = _substituted_columns(test, fitted.cells, coding)
-    provenance = test.provenance.reset_index(drop=True)
-    # the column moves to the end, wherever the caller had it: one order of columns in all files
-    provenance = provenance.drop(columns="substituted", errors="ignore")
-    provenance = provenance.assign(substituted=by_row)
-    return Rows(fitted.features, test.target, provenance)
-
-
-def _substituted_columns(
-    test: Rows, cells: Sequence[tuple[int, str]], coding: Coding
-) -> list[str]:
-    """Return per test row the columns of the file whose cells were replaced, with commas between.
-
-    Some of them the caller may have replaced before; the provenance names these.
-    """
+    # per row the columns of the file, some of which the caller may have replaced before
     by_row: list[set[str]] = [set() for _ in range(len(test))]
     if "substituted" in test.provenance:
-        for row, joined_names in enumerate(test.provenance["substituted"]):
-            # a row without replaced cells has an empty text, which splits into one empty name
-            if joined_names:
-                by_row[row].update(joined_names.split(","))
-    written_names = {column.name: column.written for column in coding.columns}
-    for row, column_name in cells:
-        by_row[row].add(written_names[column_name])
-    file_order = list(written_names.values())
-    return [",".join(sorted(names, key=file_order.index)) for names in by_row]
-
-
-def _count_substituted(rows: Rows) -> dict[str, int]:
-    """Return the replaced cells per column of the file, in text order."""
-    joined = ",".join(filter(None, rows.provenance["substituted"]))
-    return dict(sorted(Counter(joined.split(",")).items())) if joined else {}
-
-
-def _labels_present(rows: Rows, coding: Coding) -> tuple[str, ...]:
-    if coding.kind is Kind.REGRESSION:
-        return ()
-    present = set(rows.target)
-    return tuple(label for label in coding.labels if label in present)
+        for replaced, joined_names in zip(
+            by_row, test.provenance["substituted"], strict=True
+        ):
+            replaced.update(filter(None, joined_names.split(",")))
+    written = {column.name: column.written for column in coding.columns}
+    for row, column_name in fitted.cells:
+        by_row[row].add(written[column_name])
+    order = list(written.values())
+    joined = [",".join(sorted(names, key=order.index)) for names in by_row]
+    # the column moves to the end, wherever the caller had it: one order of columns in all files
+    provenance = test.provenance.reset_index(drop=True)
+    provenance = provenance.drop(columns="substituted", errors="ignore")
+    return Rows(fitted.features, test.target, provenance.assign(substituted=joined))
 
 
 def _write_rows(
@@ -343,22 +327,79 @@ def _write_rows(
     *,
     table: Path,
     provenance: Path,
-    with_substituted: bool,
 ) -> dict[str, str]:
     """Write rows as CSV, and where they come from; return the sha256 of both by relative path."""
-    # AMLB would reuse what it made of an older file
-    for derived in (".parquet", ".arff"):
-        remove_file(table.with_suffix(derived))
-    origins = rows.provenance
-    if not with_substituted:
-        origins = origins.drop(columns="substituted", errors="ignore")
+    remove_derived(table)
     encoded = coding.encode(rows.features, rows.target)
-    plain = pa.Table.from_pandas(origins.reset_index(drop=True), preserve_index=False)
+    origins = rows.provenance.reset_index(drop=True)
     # pandas writes its own version into the schema, and other bytes with every release
-    plain = plain.replace_schema_metadata(None)
+    plain = pa.Table.from_pandas(origins, preserve_index=False).replace_schema_metadata(
+        None
+    )
     return {
         layout.relative(table): write_csv(encoded, table),
         layout.relative(provenance): write_parquet(
             plain, provenance, compression="zstd", store_schema=False
         ),
     }
+
+
+def remove_derived(table: Path) -> None:
+    """Remove what AMLB made of an older table, which it would use again."""
+    for ending in (".parquet", ".arff"):
+        remove_file(table.with_suffix(ending))
+
+
+def pack_folds(layout: Layout, records: Sequence[FoldRecord]) -> dict[str, bytes]:
+    """Return the files of finished folds, by path relative to the suite's root."""
+    contents = {}
+    for record in records:
+        for name in record.files:
+            contents[name] = layout.at(name).read_bytes()
+    return contents
+
+
+def check_in_folds(
+    layout: Layout, records: Sequence[FoldRecord], contents: Mapping[str, bytes]
+) -> None:
+    """Write folds that another machine made, their records last: a record marks a finished fold.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where they are written.
+    records : sequence of FoldRecord
+    contents : mapping of str to bytes
+        As :func:`pack_folds` returns them.
+
+    Raises
+    ------
+    SuiteError
+        A file is missing, was damaged in transit, or belongs to none of the folds: nothing is
+        written then. Or the disk cannot be written.
+    """
+    wanted: dict[str, str] = {}
+    # a task's own folder, or that of one of its parts: <task>_<suffix>
+    own: list[str] = []
+    for record in records:
+        wanted |= record.files
+        for top in ("data", "hardsynth"):
+            own += [f"{top}/{record.task}/", f"{top}/{record.task}_"]
+    for name, digest in wanted.items():
+        if hashlib.sha256(contents.get(name, b"")).hexdigest() != digest:
+            raise SuiteError(
+                f"{name} did not arrive, or was damaged in transit",
+                "run the same command again; the fold is made again",
+            )
+        if ".." in name.split("/") or not name.startswith(tuple(own)):
+            raise SuiteError(
+                f"{name} does not belong to the folds that arrived",
+                "check the workers of the cluster",
+            )
+    # no record stands while its files are replaced, so that a killed run leaves no false one
+    for record in records:
+        remove_file(layout.record(record.task, record.fold))
+    for name in wanted:
+        write_file(layout.at(name), partial(Path.write_bytes, data=contents[name]))
+    for record in records:
+        write_text(layout.record(record.task, record.fold), record.json())

@@ -6,8 +6,8 @@ of all on the rows of a task · ``evaluation`` from losses to measures, verdict 
 windows of series, too · ``measures`` (with ``ranking_measures`` and ``realism_measures``) arrays
 in, one measure out · ``task_measures`` what files say without a model · ``certificate`` the record,
 its rules and its text · ``certify`` from the tasks of a suite to certificates that stand beside
-them · ``calibration`` how hard the search may press, and ``composition`` what the main task holds, both
-asked of ``held_out_parts`` of the training rows.
+them · ``calibration`` how hard the search may press, asked of ``held_out_parts`` of the training
+rows.
 """
 
 from amlb_ext.validity.candidates import candidate_zoo

@@ -14,7 +14,7 @@ from amlb_ext.amlb.configuration import (
     read_constraint,
     read_user_config,
 )
-from amlb_ext.amlb.definition import Job, list_jobs, read_definition
+from amlb_ext.amlb.definition import list_jobs, read_definition
 from amlb_ext.core.errors import DefinitionError
 
 CONFIG = """\
@@ -95,10 +95,6 @@ def test_finding(tmp_path, monkeypatch):
         read_constraint("min", user, root, config)
     with pytest.raises(DefinitionError, match=r"no config.yaml"):
         read_user_config(tmp_path)
-
-
-def test_jobs_sort():
-    assert sorted([Job("b", 0), Job("a", 1)]) == [Job("a", 1), Job("b", 0)]
 
 
 #: A task called ``on``, and all the ways to say yes and no. Once, one of our two readers refused

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from amlb_ext.core.task import Column, Kind
-from amlb_ext.suite import check_pair, fit_to_train, metrics_for
+from amlb_ext.core.task import Kind
+from amlb_ext.suite import check_pair, metrics_for
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -31,6 +31,10 @@ def put(column, value, row=0):
 
 def same(f):
     return f
+
+
+def renamed(name):
+    return lambda f: f.rename(columns={"x": name})
 
 
 CASES = {
@@ -64,21 +68,9 @@ CASES = {
         lambda f: f.assign(y=np.resize(["Yes", "no"], len(f))),
         "wrongly",
     ),
-    "column name": (
-        lambda f: f.rename(columns={"x": "x[0]"}),
-        lambda f: f.rename(columns={"x": "x[0]"}),
-        "'x[0]' holds characters",
-    ),
-    "blank in a name": (
-        lambda f: f.rename(columns={"x": "x y"}),
-        lambda f: f.rename(columns={"x": "x y"}),
-        "'x y' holds characters",
-    ),
-    "names by case": (
-        lambda f: f.rename(columns={"x": "C"}),
-        lambda f: f.rename(columns={"x": "C"}),
-        "'C' and 'c' are one name",
-    ),
+    "column name": (renamed("x[0]"), renamed("x[0]"), "'x[0]' holds characters"),
+    "blank in a name": (renamed("x y"), renamed("x y"), "'x y' holds characters"),
+    "names by case": (renamed("C"), renamed("C"), "'C' and 'c' are one name"),
     "doubled column": (
         lambda f: f.set_axis(["x", "x", "c", "b", "y"], axis=1),
         same,
@@ -122,40 +114,8 @@ def test_types_regression_and_files_that_are_no_csv(tmp_path):
     assert check_pair(train, test, "y", "regression") == ["test.csv is missing."]
 
 
-COLUMN = Column("c", "categorical", ("a", "b", "d"), has_missing=True)
-
-
-def cats(*values, categories=COLUMN.categories):
-    return pd.DataFrame({"c": pd.Categorical(values, categories=list(categories))})
-
-
-def test_unseen_becomes_missing_where_training_rows_miss():
-    fitted = fit_to_train(cats("a", None), cats("b", None, "a"), [COLUMN])
-    assert fitted.features["c"].isna().tolist() == [True, True, False]
-    assert fitted.cells == [(0, "c")]
-
-
-def test_else_the_mode_and_the_first_of_equals():
-    test = cats("d", None, "b")
-    fitted = fit_to_train(cats("b", "a", "b", "a"), test, [COLUMN])
-    assert fitted.features["c"].tolist() == ["a", "a", "b"]
-    assert fitted.cells == [(0, "c"), (1, "c")]
-    assert test["c"].isna().tolist() == [False, True, False]  # untouched
-
-
-def test_written_booleans_may_be_unseen_but_not_missing():
-    column = Column("c", "boolean", ("False", "True"))
-    pair = [cats(*v, categories=column.categories) for v in (["True"], ["False", None])]
-    fitted = fit_to_train(*pair, [column])
-    assert fitted.features["c"].tolist() == ["False", "True"]
-    assert fitted.cells == [(1, "c")]
-
-
 def test_metrics_only_where_auc_is_undefined():
-    assert metrics_for(Kind.BINARY, [["a", "b"]], ["a", "b"]) is None
-    assert metrics_for(Kind.BINARY, [["a", "b"], ["b"]], ["a", "b"]) == [
-        "logloss",
-        "acc",
-    ]
-    assert metrics_for(Kind.MULTICLASS, [["a"]], ["a", "b", "c"]) is None
+    labels = ["a", "b"]
+    assert metrics_for(Kind.BINARY, [labels], labels) is None
+    assert metrics_for(Kind.BINARY, [labels, ["b"]], labels) == ["logloss", "acc"]
     assert metrics_for(Kind.REGRESSION, [[]], []) is None

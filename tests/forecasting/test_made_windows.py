@@ -18,7 +18,7 @@ from amlb_ext.pipeline.series_suite import SuitePart, write_suite
 from amlb_ext.report.series import score_made_windows
 from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
-from amlb_ext.suite.place import place_definitions
+from amlb_ext.suite.shared_files import place_definitions
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.stored_windows import ForecastSuite

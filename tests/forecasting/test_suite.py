@@ -23,7 +23,10 @@ from amlb_ext.sources.bundled_series import SIMULATED_ROLES, simulate_series
 from amlb_ext.sources.panel import read_panel
 from amlb_ext.stats.window_losses import WINDOW_LOSSES, read_window_loss
 from amlb_ext.suite import SuiteFiles, verify_suite
-from amlb_ext.suite.place import follow_move, place_definitions, runnable_definition
+from amlb_ext.suite.shared_files import (
+    place_definitions,
+    runnable_definition,
+)
 from amlb_ext.units.failing_windows import find_failing_windows
 from amlb_ext.units.origins import plan_origins
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
@@ -104,21 +107,6 @@ def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     assert len(place_definitions(loaded)) == 3
     assert verify_suite(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
-
-
-def test_a_run_lets_a_moved_suite_name_its_new_place(suite, tmp_path):
-    moved = tmp_path / "elsewhere"
-    suite.rename(moved)
-    changed = moved / "benchmarks" / "hardsynth_all.yaml"
-    by_hand = changed.read_text().replace("folds: 1", "folds: 2")
-    changed.write_text(by_hand)
-    written = follow_move(ForecastSuite.load(moved))
-    assert "benchmarks/hardsynth.yaml" in written
-    tasks = dict(read_definition(moved / "benchmarks" / "hardsynth.yaml"))
-    assert Path(tasks["my_series_o0_full"]["dataset"]["path"]).is_file()
-    # what was changed by hand is not the move's
-    assert changed.read_text() == by_hand
-    assert follow_move(ForecastSuite.load(moved)) == []
 
 
 def test_autogluon_is_there_without_models_that_are_downloaded(made):

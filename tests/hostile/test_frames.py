@@ -51,51 +51,30 @@ NUMBERS = [
     0.0, -0.0, 1.0, -1.0, 0.1, 1e-320, 5e-324, 1e30, 3.4e38, 3.5e38, -1e308, 2.0**53, 2.0**53 + 2,
     9.2e18, float("nan"), float("inf"), float("-inf"), 1e15, 123456.789,
 ]  # fmt: skip
-INTEGERS = [
-    0,
-    1,
-    2,
-    -1,
-    7,
-    255,
-    2**31,
-    2**53,
-    2**53 + 1,
-    2**63 - 1,
-    -(2**63),
-    10**30,
-    10**400,
-]
+INTEGERS = [0, 1, 2, -1, 7, 255, 2**31, 2**53, 2**53 + 1, 2**63 - 1, -(2**63)]
+INTEGERS += [10**30, 10**400]
 
 texts = st.one_of(st.sampled_from(TEXTS), st.text(max_size=12))
 plain_numbers = st.floats(-1e6, 1e6, allow_nan=False)
 words = st.sampled_from(["red", "green", "blue", "a", "b", "0", "1", "yes", "no"])
+#: What stands in a column, and how many values there are to choose from.
+KINDS = [
+    (plain_numbers, 6, 20),
+    (st.integers(-50, 50), 2, 12),
+    (words, 2, 4),
+    (texts, 1, 8),
+    (st.one_of(plain_numbers, st.sampled_from(NUMBERS)), 1, 8),
+    (st.one_of(st.integers(-9, 9), st.sampled_from(INTEGERS)), 1, 6),
+    (st.booleans(), 1, 2),
+    (st.dates(), 1, 30),
+    (st.datetimes(), 1, 30),
+    (st.one_of(texts, plain_numbers, st.booleans(), st.none()), 1, 8),
+]
 pools = st.one_of(
-    st.lists(plain_numbers, min_size=6, max_size=20),
-    st.lists(st.integers(-50, 50), min_size=2, max_size=12),
-    st.lists(words, min_size=2, max_size=4),
-    st.lists(texts, min_size=1, max_size=8),
-    st.lists(
-        st.one_of(plain_numbers, st.sampled_from(NUMBERS)), min_size=1, max_size=8
-    ),
-    st.lists(
-        st.one_of(st.integers(-9, 9), st.sampled_from(INTEGERS)), min_size=1, max_size=6
-    ),
-    st.lists(st.booleans(), min_size=1, max_size=2),
-    st.lists(st.dates(), min_size=1, max_size=30),
-    st.lists(st.datetimes(), min_size=1, max_size=30),
-    st.lists(
-        st.one_of(texts, plain_numbers, st.booleans(), st.none()),
-        min_size=1,
-        max_size=8,
-    ),
+    *(st.lists(values, min_size=least, max_size=most) for values, least, most in KINDS),
     st.just([None]),
 )
-names = st.one_of(
-    st.sampled_from(NAMES),
-    st.sampled_from(["a", "b", "c", "d", "e", "f"]),
-    st.text(max_size=8),
-)
+names = st.one_of(st.sampled_from([*NAMES, *"abcdefabcdef"]), st.text(max_size=8))
 
 
 good_targets = st.one_of(

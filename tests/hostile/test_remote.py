@@ -74,12 +74,14 @@ def nothing_kept(folder):
         ("/huge", SourceError, "larger than"),
         ("/drip", NetworkError, "took too long"),
         ("/drip-header", NetworkError, "no answer in time"),
-        ("/to?file:///etc/passwd", SourceError, "neither http nor https"),
-        ("/to?ftp://127.0.0.1/x", SourceError, "neither http nor https"),
-        ("/to?FILE:/etc/passwd", SourceError, "neither http nor https"),
-        ("/to?data:text/plain,a", SourceError, "neither http nor https"),
-        ("/to?/to?file:///etc/passwd", SourceError, "neither http nor https"),
-        ("/to?s3://bucket/a.csv", SourceError, "neither http nor https"),
+        ("/broken", NetworkError, "closed the connection before the whole file"),
+        *(
+            (f"/to?{address}", SourceError, "neither http nor https")
+            for address in (
+                *("file:///etc/passwd", "ftp://127.0.0.1/x", "FILE:/etc/passwd"),
+                *("data:text/plain,a", "/to?file:///etc/passwd", "s3://bucket/a.csv"),
+            )
+        ),
         ("/private/a.csv", SourceError, "private or absent"),
     ],
 )
@@ -101,12 +103,13 @@ def test_a_redirect_loop_ends(web, tmp_path):
     assert len(web.seen) < 15
 
 
-def test_a_redirect_to_http_is_followed(web, tmp_path):
-    for target in ("/good.csv", f"{web.root}/good.csv"):
-        assert (
-            download.download(f"{web.root}/to?{target}", tmp_path).read_bytes() == BODY
-        )
-    assert download.download(f"{web.root}/odd-length", tmp_path).read_bytes() == BODY
+def test_what_is_no_attack_arrives(web, tmp_path):
+    for address in ("/to?/good.csv", f"/to?{web.root}/good.csv", "/odd-length"):
+        path = download.download(web.root + address, tmp_path)
+        assert path.read_bytes() == BODY
+    # a file that the server calls gzip is no bomb: nothing is unpacked on the way
+    path = download.download(f"{web.root}/packed.csv.gz", tmp_path)
+    assert path.read_bytes() == gzip.compress(BODY, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -179,15 +182,10 @@ def test_a_public_bucket(web, tmp_path, monkeypatch):
 
 def test_the_name_of_a_copy_is_a_plain_one(web, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "_fetch", lambda *arguments, **settings: None)
+    long = "x" * 900 + ".csv"
     for end in (
-        "..",
-        ".",
-        "",
-        "%2e%2e",
-        "a%2fb%00.csv",
-        "x" * 900 + ".csv",
-        "a%5cb.csv",
-        "con:.csv",
+        *["..", ".", "", "%2e%2e", "a%2fb%00.csv", "a%5cb.csv", "con:.csv"],
+        long,
     ):
         path = download.download(f"{web.root}/d/{end}", tmp_path)
         assert path.parent.parent == tmp_path
@@ -231,18 +229,3 @@ def test_no_credentials_are_sent(web, tmp_path, monkeypatch):
     download.download(f"{web.root}/to?{web.root}/good.csv", tmp_path / "cache")
     assert len(web.seen) == 2
     assert not any("Authorization" in headers for _, headers in web.seen)
-
-
-def test_a_packed_body_is_kept_as_it_is(web, tmp_path):
-    """A file that the server calls gzip is no bomb: nothing is unpacked on the way."""
-    path = download.download(f"{web.root}/packed.csv.gz", tmp_path)
-    assert path.read_bytes() == gzip.compress(BODY, mtime=0)
-
-
-def test_a_connection_that_breaks_off(web, tmp_path):
-    with pytest.raises(
-        NetworkError, match="closed the connection before the whole file arrived"
-    ):
-        download.download(f"{web.root}/broken", tmp_path, tries=2)
-    assert len(web.seen) == 2
-    assert nothing_kept(tmp_path)

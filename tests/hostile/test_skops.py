@@ -7,7 +7,7 @@ import sys
 import zipfile
 import zlib
 from inspect import Parameter, signature
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import joblib
 import numpy as np
@@ -16,51 +16,10 @@ import pytest
 import sklearn
 from scipy.sparse import csr_matrix, save_npz
 from sklearn.base import is_classifier
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.cluster import OPTICS, FeatureAgglomeration
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-)
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.feature_selection import RFE, SelectKBest, f_classif
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import (
-    GammaRegressor,
-    LinearRegression,
-    LogisticRegression,
-    LogisticRegressionCV,
-    Ridge,
-    SGDClassifier,
-)
+from sklearn.feature_selection import f_classif
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.neural_network import MLPClassifier
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    PolynomialFeatures,
-    SplineTransformer,
-    StandardScaler,
-)
-from sklearn.svm import SVC, SVR
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 from sklearn.utils.discovery import all_estimators
 
@@ -70,12 +29,14 @@ from amlb_ext.models.skops_files import UnpackLimits, load_skops, loss_classes
 from amlb_ext.models.skops_parameters import NAMES_AND_VALUES, check_parameters
 
 skops_io = pytest.importorskip("skops.io", reason="skops is an optional extra")
+#: Every estimator of scikit-learn.
+sk = SimpleNamespace(**dict(all_estimators()))
 
 
 #: What keeps scikit-learn 1.8 and later from warning; older versions know none of it.
 NEW_ATTRIBUTES = (
     {"use_legacy_attributes": False, "l1_ratios": (0,)}
-    if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters
+    if "use_legacy_attributes" in signature(sk.LogisticRegressionCV).parameters
     else {}
 )
 
@@ -91,45 +52,48 @@ def rows():
 
 def mixed(last):
     """A pipeline for numbers and categories, as users write it."""
-    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
-    columns = [("numbers", numbers, ["a", "b"]), ("words", OneHotEncoder(), ["c"])]
-    return make_pipeline(ColumnTransformer(columns), last)
+    numbers = make_pipeline(sk.SimpleImputer(strategy="median"), sk.StandardScaler())
+    columns = [("numbers", numbers, ["a", "b"]), ("words", sk.OneHotEncoder(), ["c"])]
+    return make_pipeline(sk.ColumnTransformer(columns), last)
 
 
 GROWN = [
-    AdaBoostClassifier(n_estimators=3, random_state=0),
-    BaggingRegressor(n_estimators=3),
-    CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=2),
-    CalibratedClassifierCV(GaussianNB(), cv=2),
-    DecisionTreeClassifier(),
-    ExtraTreesClassifier(n_estimators=3),
-    GammaRegressor(),
-    GaussianProcessClassifier(),
-    GaussianProcessRegressor(),
-    GradientBoostingClassifier(n_estimators=3),
-    GradientBoostingRegressor(n_estimators=3),
-    GridSearchCV(
-        Ridge(), {"alpha": [1, 2]}, cv=KFold(2), scoring="neg_mean_absolute_error"
+    sk.AdaBoostClassifier(n_estimators=3, random_state=0),
+    sk.BaggingRegressor(n_estimators=3),
+    sk.CalibratedClassifierCV(sk.GaussianNB(), method="isotonic", cv=2),
+    sk.CalibratedClassifierCV(sk.GaussianNB(), cv=2),
+    sk.DecisionTreeClassifier(),
+    sk.ExtraTreesClassifier(n_estimators=3),
+    sk.GammaRegressor(),
+    sk.GaussianProcessClassifier(),
+    sk.GaussianProcessRegressor(),
+    sk.GradientBoostingClassifier(n_estimators=3),
+    sk.GradientBoostingRegressor(n_estimators=3),
+    sk.GridSearchCV(
+        sk.Ridge(), {"alpha": [1, 2]}, cv=KFold(2), scoring="neg_mean_absolute_error"
     ),
-    HistGradientBoostingClassifier(max_iter=3),
-    HistGradientBoostingRegressor(max_iter=3, categorical_features=[2]),
-    KNeighborsClassifier(algorithm="kd_tree"),
-    KNeighborsRegressor(algorithm="ball_tree"),
-    LogisticRegressionCV(cv=2, scoring="neg_log_loss", **NEW_ATTRIBUTES),
-    MLPClassifier([4], solver="lbfgs", max_iter=200, random_state=0),
-    RandomForestClassifier(n_estimators=3),
-    RandomForestRegressor(n_estimators=3),
-    SGDClassifier(loss="log_loss"),
-    SVC(),
-    SVR(),
-    StackingRegressor([("a", Ridge()), ("b", LinearRegression())], cv=2),
-    TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1),
-    VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())]),
+    sk.HistGradientBoostingClassifier(max_iter=3),
+    sk.HistGradientBoostingRegressor(max_iter=3, categorical_features=[2]),
+    sk.KNeighborsClassifier(algorithm="kd_tree"),
+    sk.KNeighborsRegressor(algorithm="ball_tree"),
+    sk.LogisticRegressionCV(cv=2, scoring="neg_log_loss", **NEW_ATTRIBUTES),
+    sk.MLPClassifier([4], solver="lbfgs", max_iter=200, random_state=0),
+    sk.RandomForestClassifier(n_estimators=3),
+    sk.RandomForestRegressor(n_estimators=3),
+    sk.SGDClassifier(loss="log_loss"),
+    sk.SVC(),
+    sk.SVR(),
+    sk.StackingRegressor([("a", sk.Ridge()), ("b", sk.LinearRegression())], cv=2),
+    sk.TransformedTargetRegressor(sk.Ridge(), func=np.log1p, inverse_func=np.expm1),
+    sk.VotingClassifier([("a", sk.GaussianNB()), ("b", sk.LogisticRegression())]),
     make_pipeline(
-        SplineTransformer(), make_union(PolynomialFeatures(), FunctionTransformer())
+        sk.SplineTransformer(),
+        make_union(sk.PolynomialFeatures(), sk.FunctionTransformer()),
     ),
     make_pipeline(
-        SelectKBest(f_classif, k=1), FunctionTransformer(np.exp), LogisticRegression()
+        sk.SelectKBest(f_classif, k=1),
+        sk.FunctionTransformer(np.exp),
+        sk.LogisticRegression(),
     ),
 ]
 
@@ -207,7 +171,7 @@ def write(path, schema, protocol=2, members=(), compression=zipfile.ZIP_STORED):
 
 
 def transformer(func):
-    """A FunctionTransformer that holds ``func``, as skops would write it."""
+    """A sk.FunctionTransformer that holds ``func``, as skops would write it."""
     name = "sklearn.preprocessing._function_transformer.FunctionTransformer"
     version = {"_sklearn_version": text(sklearn.__version__)}
     return node("ObjectNode", name, content=attributes(func=func, **version))
@@ -449,7 +413,7 @@ def test_an_archive_inside_the_archive(tmp_path):
 @pytest.mark.parametrize("child", [10**6, 0, -5])
 def test_a_tree_that_leads_outside_of_itself(tmp_path, rows, child):
     X, classes, _ = rows
-    model = DecisionTreeClassifier(max_depth=3).fit(X[["a", "b"]], classes)
+    model = sk.DecisionTreeClassifier(max_depth=3).fit(X[["a", "b"]], classes)
     state = model.tree_.__getstate__()
     state["nodes"]["left_child"][0] = child
     model.tree_.__setstate__(state)
@@ -464,7 +428,7 @@ def test_a_tree_that_leads_outside_of_itself(tmp_path, rows, child):
 )
 def test_a_boosted_tree_that_leads_outside_of_itself(tmp_path, rows, name, value):
     X, classes, _ = rows
-    model = HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2)
+    model = sk.HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=2)
     model.fit(X[["a", "b"]], classes)
     model._predictors[0][0].nodes[name][0] = value
     path = tmp_path / "m.skops"
@@ -484,7 +448,7 @@ class Opened:
 
 
 def vectorized(**params):
-    return make_pipeline(HashingVectorizer(n_features=4, **params), Ridge())
+    return make_pipeline(sk.HashingVectorizer(n_features=4, **params), sk.Ridge())
 
 
 def beside(model, **attributes):
@@ -495,57 +459,57 @@ def beside(model, **attributes):
 
 #: What opens, makes or calls something once it is cloned and fitted; by what the error names.
 ACTING = {
-    "memory": make_pipeline(StandardScaler(), Ridge(), memory="cache"),
-    "memory of an inner pipeline": BaggingRegressor(
-        make_pipeline(StandardScaler(), Ridge(), memory="cache")
+    "memory": make_pipeline(sk.StandardScaler(), sk.Ridge(), memory="cache"),
+    "memory of an inner pipeline": sk.BaggingRegressor(
+        make_pipeline(sk.StandardScaler(), sk.Ridge(), memory="cache")
     ),
     "memory in a union": make_union(
-        make_pipeline(StandardScaler(), PCA(1), memory=b"cache"), StandardScaler()
+        make_pipeline(sk.StandardScaler(), sk.PCA(1), memory=b"cache"), sk.StandardScaler()
     ),
-    "memory of a step": make_pipeline(FeatureAgglomeration(2, memory="cache"), Ridge()),
-    "memory by a search": GridSearchCV(
-        make_pipeline(StandardScaler(), Ridge()), {"memory": ["cache"]}
+    "memory of a step": make_pipeline(sk.FeatureAgglomeration(2, memory="cache"), sk.Ridge()),
+    "memory by a search": sk.GridSearchCV(
+        make_pipeline(sk.StandardScaler(), sk.Ridge()), {"memory": ["cache"]}
     ),
-    "memory by a search of a step": GridSearchCV(
-        make_pipeline(FeatureAgglomeration(2), Ridge()),
+    "memory by a search of a step": sk.GridSearchCV(
+        make_pipeline(sk.FeatureAgglomeration(2), sk.Ridge()),
         [{"featureagglomeration__memory": ["cache"]}],
     ),
-    "memory by chance": RandomizedSearchCV(
-        make_pipeline(StandardScaler(), Ridge()), {"memory": ["cache"]}, n_iter=1
+    "memory by chance": sk.RandomizedSearchCV(
+        make_pipeline(sk.StandardScaler(), sk.Ridge()), {"memory": ["cache"]}, n_iter=1
     ),
     "memory by an ensemble": beside(
-        BaggingRegressor(make_pipeline(StandardScaler(), Ridge())),
+        sk.BaggingRegressor(make_pipeline(sk.StandardScaler(), sk.Ridge())),
         estimator_params=("memory",),
     ),
-    "memory of clusters": OPTICS(memory="cache"),
-    "memory that answers": make_pipeline(Ridge(), memory=Bunch(cache=np.exp)),
+    "memory of clusters": sk.OPTICS(memory="cache"),
+    "memory that answers": make_pipeline(sk.Ridge(), memory=Bunch(cache=np.exp)),
     "input": vectorized(input="filename"),
     "input of a file": vectorized(input="file"),
     "input in an array": vectorized(input=np.array("filename")),
-    "input by a search": GridSearchCV(
+    "input by a search": sk.GridSearchCV(
         vectorized(), {"hashingvectorizer__input": ["filename"]}
     ),
-    "input of a step that a search exchanges": GridSearchCV(
-        make_pipeline(Ridge()), {"ridge": [HashingVectorizer()], "ridge__input": ["filename"]}
+    "input of a step that a search exchanges": sk.GridSearchCV(
+        make_pipeline(sk.Ridge()), {"ridge": [sk.HashingVectorizer()], "ridge__input": ["filename"]}
     ),
-    "memory of the rest": ColumnTransformer(
-        [], remainder=make_pipeline(StandardScaler(), memory="cache")
+    "memory of the rest": sk.ColumnTransformer(
+        [], remainder=make_pipeline(sk.StandardScaler(), memory="cache")
     ),
     "encoding": vectorized(encoding="../codec"),
-    "pre_dispatch": GridSearchCV(
-        Ridge(), {"alpha": [1]}, pre_dispatch="__import__('os').getpid()"
+    "pre_dispatch": sk.GridSearchCV(
+        sk.Ridge(), {"alpha": [1]}, pre_dispatch="__import__('os').getpid()"
     ),
-    "scoring": GridSearchCV(Ridge(), {"alpha": [1]}, scoring="os.abort"),
-    "metric": KNeighborsClassifier(metric="os.abort"),
-    "a metric's parameters": KNeighborsClassifier(metric_params={"out": "cache"}),
-    "importance_getter": RFE(Ridge(), importance_getter="__class__.__init__"),
-    "keywords of a function": FunctionTransformer(np.exp, kw_args={"dtype": "cache"}),
-    "a function where none belongs": Ridge(solver=np.exp),
+    "scoring": sk.GridSearchCV(sk.Ridge(), {"alpha": [1]}, scoring="os.abort"),
+    "metric": sk.KNeighborsClassifier(metric="os.abort"),
+    "a metric's parameters": sk.KNeighborsClassifier(metric_params={"out": "cache"}),
+    "importance_getter": sk.RFE(sk.Ridge(), importance_getter="__class__.__init__"),
+    "keywords of a function": sk.FunctionTransformer(np.exp, kw_args={"dtype": "cache"}),
+    "a function where none belongs": sk.Ridge(solver=np.exp),
     "response_method": beside(make_scorer(f1_score), _response_method="set_params"),
-    "a method": beside(Ridge(), fit=np.exp),
-    "a clone": beside(Ridge(), __sklearn_clone__=np.exp),
+    "a method": beside(sk.Ridge(), fit=np.exp),
+    "a clone": beside(sk.Ridge(), __sklearn_clone__=np.exp),
     "what may be": beside(vectorized(), _parameter_constraints={}),
-    "an attribute": beside(Ridge(), cached="cache"),
+    "an attribute": beside(sk.Ridge(), cached="cache"),
 }  # fmt: skip
 
 
@@ -616,10 +580,10 @@ print([one for one in seen if one[0] != "exec" or "<string>" not in str(one)], o
 def test_a_clone_that_is_fitted_again_touches_no_file(tmp_path):
     rng = np.random.default_rng(0)
     models = [
-        make_pipeline(StandardScaler(), FeatureAgglomeration(2), LogisticRegression()),
-        RandomForestClassifier(3),
-        GridSearchCV(make_pipeline(PCA(2), SVC()), {"svc__C": [1, 2]}, cv=2, scoring="f1"),
-        StackingClassifier([("a", KNeighborsClassifier()), ("b", GaussianNB())], cv=2),
+        make_pipeline(sk.StandardScaler(), sk.FeatureAgglomeration(2), sk.LogisticRegression()),
+        sk.RandomForestClassifier(3),
+        sk.GridSearchCV(make_pipeline(sk.PCA(2), sk.SVC()), {"svc__C": [1, 2]}, cv=2, scoring="f1"),
+        sk.StackingClassifier([("a", sk.KNeighborsClassifier()), ("b", sk.GaussianNB())], cv=2),
     ]  # fmt: skip
     files = []
     for model in models:

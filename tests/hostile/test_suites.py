@@ -92,23 +92,26 @@ def evil(tmp_path, monkeypatch, mark):
     return "evil_models.Model"
 
 
-def test_score_fits_no_class_that_is_not_listed(suite, evil, refused):
-    name_model(suite, evil)
-    said = refused("score", suite, "-j 1 -q")
-    assert "names the class evil_models.Model, which is not on the list" in said
-    assert "--trust-suite only if the suite is your own" in said
-
-
-def test_score_sets_no_parameter_that_is_not_listed(suite, mark, tmp_path, refused):
+def test_score_builds_nothing_that_is_not_listed(suite, evil, tmp_path, refused):
     """joblib unpickles what it finds in a ``memory``: here, the mark."""
-    cached = tmp_path / "memory" / "joblib"
-    cached.mkdir(parents=True)
-    name_model(suite, "sklearn.linear_model.Ridge", alpha=1.0, solver=str(cached))
-    assert f"the parameter solver={str(cached)!r}" in refused("score", suite, "-j 1 -q")
-    name_model(suite, "sklearn.cluster.FeatureAgglomeration", memory=str(cached))
-    assert "the class sklearn.cluster.FeatureAgglomeration" in refused(
-        "score", suite, "-j 1 -q"
-    )
+    cached = str(tmp_path / "memory" / "joblib")
+    for path, params, said in (
+        (evil, {}, "the class evil_models.Model, which is not on the list"),
+        (
+            "sklearn.linear_model.Ridge",
+            {"alpha": 1.0, "solver": cached},
+            f"the parameter solver={cached!r}",
+        ),
+        (
+            "sklearn.cluster.FeatureAgglomeration",
+            {"memory": cached},
+            "the class sklearn.cluster.FeatureAgglomeration",
+        ),
+    ):
+        name_model(suite, path, **params)
+        line = refused("score", suite, "-j 1 -q")
+        assert said in line
+        assert "--trust-suite only if the suite is your own" in line
 
 
 def test_a_suite_that_is_ones_own_may_name_anything(suite, tmp_path, monkeypatch):
@@ -306,22 +309,21 @@ def test_repair_builds_no_class_that_is_not_listed(suite, evil):
     reseal(suite, lambda entry: entry["config"]["baseline"].update(model=evil))
     for path in [*suite.glob("data/*/*_test_*.csv"), suite / "frameworks.yaml"]:
         path.unlink()
-        before = path.exists()
-        with pytest.raises(SuiteError, match="not on the list"):
-            repair_suite(
-                suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True)
-            )
-        assert not before
+        refuse_repair(suite)
+        assert not path.exists()
 
 
 def test_repair_certifies_with_no_candidate_that_is_not_listed(suite, evil):
-    layout = Layout(suite)
-    (task,) = SuiteFiles.load(suite).tasks
     how = {"size": "quick", "refits": 1, "seed": 1, "candidates": [evil]}
     content = {"key": "k", "how": how, "null": "0", "certificate": {}}
-    layout.task_certificate(task).write_text(sealed_text(content))
-    with pytest.raises(SuiteError, match="not on the list"):
-        repair_suite(suite, RepairOptions((str(suite.parent / "t.csv"),), quiet=True))
+    Layout(suite).task_certificate("t").write_text(sealed_text(content))
+    refuse_repair(suite)
+
+
+def refuse_repair(suite, said="not on the list", **options):
+    asked = RepairOptions((str(suite.parent / "t.csv"),), quiet=True, **options)
+    with pytest.raises(SuiteError, match=said):
+        repair_suite(suite, asked)
 
 
 LISTED = [
@@ -422,22 +424,17 @@ def pickled(tmp_path, mark):
 
 
 def test_the_permission_is_kept_in_no_suite(tmp_path):
-    folder = tmp_path / "own"
-    folder.mkdir()
-    table = pd.read_csv(write_table(folder))
-    (folder / "f.pkl").write_bytes(
-        pickle.dumps(LinearRegression().fit(table[["a", "b"]], table["y"]))
-    )
-    words = ["--baseline", str(folder / "f.pkl")]
-    assert generate(folder, *words) == 2
-    assert generate(folder, *words, "--trust-pickle") == 0
-    assert (
-        SuiteFiles.load(folder / "hard").manifest.config["baseline"]["trust_pickle"]
-        is False
-    )
-    (folder / "hard" / "hardsynth" / "t" / "fold_0" / "record.json").unlink()
-    assert generate(folder, *words) != 0  # continuing it needs the permission again
-    assert generate(folder, *words, "--trust-pickle") == 0
+    table = pd.read_csv(write_table(tmp_path))
+    model = LinearRegression().fit(table[["a", "b"]], table["y"])
+    (tmp_path / "f.pkl").write_bytes(pickle.dumps(model))
+    words = ["--baseline", str(tmp_path / "f.pkl")]
+    assert generate(tmp_path, *words) == 2
+    assert generate(tmp_path, *words, "--trust-pickle") == 0
+    suite = SuiteFiles.load(tmp_path / "hard")
+    assert suite.manifest.config["baseline"]["trust_pickle"] is False
+    suite.layout.record("t", 0).unlink()
+    assert generate(tmp_path, *words) != 0  # continuing it needs the permission again
+    assert generate(tmp_path, *words, "--trust-pickle") == 0
 
 
 def test_repair_unpickles_nothing_for_a_manifest_that_permits_it(
@@ -466,15 +463,15 @@ def test_repair_loads_the_pickle_where_this_command_permits_it(
     mark.rmdir()
 
 
-def test_continuing_a_suite_unpickles_nothing(pickled, capsys):
-    Layout(pickled).record("t", 0).unlink()
-    assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) == 2
-    assert "baseline.trust_pickle" in capsys.readouterr().err
-
-
-def test_certifying_a_suite_unpickles_nothing(pickled, monkeypatch):
+def test_continuing_and_certifying_a_suite_unpickle_nothing(
+    pickled, monkeypatch, capsys
+):
     monkeypatch.chdir(pickled.parent)
     assert main(["certify", str(pickled), "--refits", "1", "-j", "1", "-q"]) in (0, 2)
+    Layout(pickled).record("t", 0).unlink()
+    capsys.readouterr()
+    assert generate(pickled.parent, "--baseline", str(pickled.parent / "f.pkl")) == 2
+    assert "baseline.trust_pickle" in capsys.readouterr().err
 
 
 def test_a_configuration_gives_no_permission(tmp_path, mark, capsys):
@@ -492,9 +489,7 @@ def test_a_model_file_without_its_checksum_is_not_read(suite, mark, model):
     path = model.format(here=suite.parent)
     reseal(suite, lambda entry: entry["config"]["baseline"].update(model=path))
     next(suite.glob("data/*/*_test_*.csv")).unlink()
-    asked = RepairOptions((str(suite.parent / "t.csv"),), quiet=True, trust_pickle=True)
-    with pytest.raises(SuiteError, match="without its sha256"):
-        repair_suite(suite, asked)
+    refuse_repair(suite, "without its sha256", trust_pickle=True)
 
 
 # names and paths

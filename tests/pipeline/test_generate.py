@@ -53,39 +53,28 @@ def suite(tmp_path_factory):
 
 
 def test_a_suite_is_what_the_design_says(suite):
-    names = {p.relative_to(suite).as_posix() for p in suite.rglob("*") if p.is_file()}
-    assert {
-        "config.yaml",
-        "frameworks.yaml",
-        "constraints.yaml",
-        "benchmarks/hardsynth.yaml",
-        "benchmarks/hardsynth_all.yaml",
-        "hardsynth/manifest.json",
-        "data/toy/toy_train_0.csv",
-        "data/toy/toy_test_1.csv",
-        "data/toy_full/toy_full_test_0.csv",
-        "hardsynth/toy/fold_0/provenance.parquet",
-        "extensions/HardsynthSklearn/exec.py",
-    } <= names
     main_tasks = yaml.safe_load((suite / "benchmarks/hardsynth.yaml").read_text())
     # a main task is written where it is shown to order better; here that is so for one of two
     assert [t["name"] for t in main_tasks] == ["toy_full", "toy", "wine_full"]
     every = yaml.safe_load((suite / "benchmarks/hardsynth_all.yaml").read_text())
-    suffixes = {
-        t["name"].removeprefix("toy").strip("_") for t in every if "toy" in t["name"]
-    }
+    names = [t["name"] for t in every if "toy" in t["name"]]
+    suffixes = {name.removeprefix("toy").strip("_") for name in names}
     assert suffixes == {"", "full", "hard", "region", "bad", "ga", "synthetic"}
-    assert all(t["dataset"]["type"] and t["dataset"]["target"] for t in every)
     assert verify_suite(suite) == []
+    # an own kappa is used as it is
+    opened = SuiteFiles.load(suite)
+    assert opened.manifest.config["search"]["kappa"] == 0.005
+    for fold in opened.tasks["toy"].folds.values():
+        assert "calibration" not in fold.summary
 
 
-def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, output_of, capsys):
-    root, results = tmp_path / "hard", tmp_path / "results"
+def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, capsys):
+    root = tmp_path / "hard"
     words = [table(tmp_path, n=200), *PLAIN, "--kappa", ".005", "--certificate", "none"]
     assert main(["generate", *words, "-o", str(root)]) == 0
     printed = capsys.readouterr()
     # before the work what it costs, after it what few folds can show
-    assert "2 folds, the largest with 160 training rows: about " in printed.err
+    assert "2 folds, the largest with 160 training rows" in printed.err
     said = " ".join(printed.out.split())
     assert "hard rows: hardsynth run FRAMEWORK -u" in said
     assert "--folds 2: " in said
@@ -101,28 +90,6 @@ def test_by_default_the_untouched_folds_are_the_benchmark(tmp_path, output_of, c
     assert len(paths) == len({path.read_bytes() for path in paths}) >= 8
     assert verify_suite(root) == []
 
-    assert main(["score", str(root), "-r", str(results), "-j", "1", "-q"]) == 0
-    said = " ".join(output_of("report", root, "-r", results, "-j 1 --text").split())
-    assert "Decide on full: no other part is shown to order models as well" in said
-    assert " evaluation" not in said
-
-
-def test_real_rows_are_the_sources_rows(suite):
-    """Bad rows of the suite are found, value by value, in the source's table."""
-    from amlb_ext.core.config import SourceConfig
-    from amlb_ext.sources import open_specs
-
-    opened = SuiteFiles.load(suite)
-    source = next(iter(open_specs(["bundled/toy"], SourceConfig()))).load()
-    # pandas 2 rounds the last digit unless it is asked not to; pandas 3 warns of being asked
-    exact = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
-    rows = pd.read_csv(opened.pair("toy_bad", 0)[1], **exact)
-    ids = opened.provenance("toy_bad", 0)["source_row"]
-    expected = source.features.iloc[ids].assign(
-        **{source.target_name: source.target.iloc[ids]}
-    )
-    np.testing.assert_array_equal(rows.to_numpy(), expected.to_numpy())
-
 
 def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     copy = tmp_path / "copy"
@@ -132,27 +99,6 @@ def test_nothing_is_computed_twice(suite, tmp_path, monkeypatch):
     monkeypatch.setattr("amlb_ext.pipeline.folds.harden_group", never)
     assert hardsynth("generate bundled/toy bundled/wine -o", copy, FAST) == 0
     assert before == {p: p.stat().st_mtime_ns for p in copy.rglob("*_test_*.csv")}
-
-
-@pytest.mark.exhaustive
-def test_each_fold_has_its_own_calibrated_kappa(tmp_path, output_of):
-    out = tmp_path / "hard"
-    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *PLAIN]
-    report = json.loads(output_of(words, "--certificate none --json"))
-    kappas = report["tasks"][0]["kappa"]
-    for kappa, fold in zip(
-        kappas, SuiteFiles.load(out).tasks["t"].folds.values(), strict=True
-    ):
-        found = fold.summary["calibration"]
-        assert found["kappa"] == kappa
-        floored = any(note.kind.startswith("kappa") for note in fold.notes)
-        assert floored == (not found["passed"] and fold.summary["bad"] > 0)
-
-
-def test_an_own_kappa_is_used_as_it_is(suite):
-    assert SuiteFiles.load(suite).manifest.config["search"]["kappa"] == 0.005
-    for fold in SuiteFiles.load(suite).tasks["toy"].folds.values():
-        assert "calibration" not in fold.summary
 
 
 def test_one_bad_task_is_reported_and_the_rest_goes_on(tmp_path, output_of):
@@ -185,22 +131,6 @@ def test_no_failures_leaves_nothing_behind(tmp_path, output_of):
     assert not out.exists()
 
 
-def test_a_file_of_predictions_is_enough(tmp_path):
-    source = table(tmp_path, 100)
-    frame = pd.read_csv(source)
-    (frame["a"] * 3).rename("prediction").to_csv(tmp_path / "p.csv", index=False)
-    out = tmp_path / "hard"
-    flags = [*PLAIN, "--certificate", "none", "-q"]
-    flags += ["--baseline", str(tmp_path / "p.csv")]
-    assert main(["generate", source, "--target", "y", "-o", str(out), *flags]) == 0
-    suite = SuiteFiles.load(out)
-    assert "t_ga" not in suite.amlb_tasks
-    assert len(suite.provenance("t_synthetic", 0)) > 0
-    notes = suite.manifest.tasks["t"].folds[0].notes
-    assert "no search" in {note.kind for note in notes}
-    assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()
-
-
 BAD = {
     "unknown source": (["bundeld"], "no source understands"),
     "missing file": (["nothing.csv"], "nothing.csv"),
@@ -215,9 +145,6 @@ BAD = {
         ["bundled/wine", "--baseline", "sklearn.svm.LinearSVC"],
         "predict_proba",
     ),
-    "missing model file": (["t.csv", "--baseline", "none.skops"], "none.skops"),
-    "corrupt archive": (["archive.yaml"], "archive"),
-    "unreadable YAML": (["broken.yaml"], "line"),
     "unknown key": (["t.csv", "--config", "wrong.yaml"], "did you mean 'search'"),
     "unknown flag value": (
         ["t.csv", "--composition", "weighted", "--kappa", "seven"],
@@ -241,13 +168,7 @@ def workbench(tmp_path, monkeypatch):
     table(tmp_path, name="inf.csv", a=np.r_[np.inf, np.zeros(79)])
     table(tmp_path, name="missing.csv", y=np.r_[np.full(60, np.nan), np.arange(20)])
     (tmp_path / "twice.csv").write_text("a,a,y\n" + "1,2,3\n" * 30)
-    (tmp_path / "broken.yaml").write_text("- name: a\n  dataset: {train: [\n")
     (tmp_path / "wrong.yaml").write_text("serch: {kappa: 1}\n")
-    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 not a zip")
-    entry = [
-        {"name": "z", "dataset": {"path": str(tmp_path / "broken.zip"), "target": "y"}}
-    ]
-    (tmp_path / "archive.yaml").write_text(yaml.safe_dump(entry))
     return tmp_path
 
 
@@ -257,12 +178,6 @@ def test_bad_input_is_one_clear_line(case, workbench, refused):
     err = refused("generate", words, "-o hard -q -j 1")
     assert message in err
     assert not Path("hard").exists()
-
-
-def test_a_foreign_folder_is_left_alone(tmp_path, refused):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    assert "no suite of ours" in refused("generate bundled/toy -o", tmp_path, FAST)
-    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_other_settings_need_force(suite, tmp_path, refused):
@@ -277,26 +192,6 @@ def test_other_settings_need_force(suite, tmp_path, refused):
     assert verify_suite(copy) == []
     assert list(SuiteFiles.load(copy).tasks) == ["t"]
     assert not (copy / "data" / "toy").exists()
-
-
-def test_list_names_everything(output_of):
-    groups = json.loads(output_of("list --json"))
-    assert {"ridge", "random_forest", "knn", "mlp"} <= set(groups["baselines"])
-    assert {"vae", "copula", "local"} <= set(groups["synthesizers"])
-    assert main(["list"]) == 0
-
-
-def test_score_prints_every_part_beside_the_null(suite, output_of, tmp_path):
-    text = output_of("score", suite, "--out", tmp_path / "s.csv")
-    assert "HardsynthNull" in text
-    scores = pd.read_csv(tmp_path / "s.csv", keep_default_na=False)
-    assert set(scores["framework"]) == {
-        "HardsynthBaseline",
-        "HardsynthNull",
-        "HardsynthCandidate",
-    }
-    means = scores.groupby(["part", "framework"])["loss"].mean()
-    assert means["bad", "HardsynthBaseline"] > means["full", "HardsynthBaseline"]
 
 
 def test_generate_says_what_each_task_may_be_used_for(
@@ -329,15 +224,6 @@ def test_generate_says_what_each_task_may_be_used_for(
     assert path.read_bytes() == before
 
 
-def test_a_task_that_has_gone_takes_its_certificate_along(certified, tmp_path):
-    out = tmp_path / "hard"
-    shutil.copytree(certified, out)
-    words = ["generate", table(tmp_path), "--target", "y", "-o", str(out), *FAST]
-    assert main(words) == 0
-    assert not (out / "hardsynth/toy/certificate.json").exists()
-    assert verify_suite(out) == []
-
-
 def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, output_of):
     rng = np.random.default_rng(0)
     label = rng.choice(["no", "yes"], 120, p=[0.7, 0.3])
@@ -358,3 +244,9 @@ def test_a_test_file_of_one_class_changes_the_metric_and_says_so(tmp_path, outpu
     metrics = {entry["name"]: entry.get("metric") for entry in entries}
     assert metrics == {"t": ["logloss", "acc"], "t_full": None}
     assert verify_suite(out) == []
+    # a file of predictions is enough, and is named without its folder
+    suite = SuiteFiles.load(out)
+    assert "t_ga" not in suite.amlb_tasks
+    assert len(suite.provenance("t_synthetic", 0)) > 0
+    assert "no search" in {n.kind for n in suite.tasks["t"].folds[0].notes}
+    assert str(tmp_path) not in (out / "hardsynth/manifest.json").read_text()

@@ -105,45 +105,6 @@ def test_a_repair_makes_the_same_columns_again(tmp_path, with_id):
     assert "w" not in train
 
 
-def test_another_choice_of_columns_does_not_replace_a_suite_unasked(
-    tmp_path, plain, capsys
-):
-    assert generate(plain, tmp_path / "out", "-q") == 0
-    assert generate(plain, tmp_path / "out", "--drop", "w") == 2
-    assert "other settings (source" in capsys.readouterr().err
-    assert generate(plain, tmp_path / "out", "--drop", "w", "--force", "-q") == 0
-
-
-def test_settings_of_a_file_keep_and_drop_too(tmp_path, with_id, capsys):
-    config = tmp_path / "settings.yaml"
-    config.write_text("source:\n  keep: [id]\n  drop: [w]\n")
-    assert (
-        generate(
-            with_id, tmp_path / "out", "--config", str(config), "--dry-run", "--json"
-        )
-        == 0
-    )
-    report = json.loads(capsys.readouterr().out)
-    assert report["tasks"][0]["columns"] == 3
-    assert any("--drop says so: 'w'" in note for note in report["notes"])
-
-
-def test_several_targets_lose_the_same_columns(tmp_path):
-    frame = table().drop(columns="y")
-    frame["id"] = [f"row {k}" for k in range(len(frame))]
-    frame["a"], frame["b"] = frame["u"] ** 2, frame["u"] * frame["v"]
-    frame.to_csv(tmp_path / "pair.csv", index=False)
-    out = tmp_path / "out"
-    flags = ["--targets", "a", "b", "--alpha", "0.1", "-q"]
-    assert generate(tmp_path / "pair.csv", out, *flags) == 0
-    for name in ("pair_a_full", "pair_b_full"):
-        assert list(pd.read_csv(SuiteFiles.load(out).pair(name, 0)[0]))[:-1] == [
-            "u",
-            "v",
-            "w",
-        ]
-
-
 def test_a_model_file_keeps_the_columns_it_was_fitted_on(tmp_path, with_id, capsys):
     import joblib
     from sklearn.compose import ColumnTransformer

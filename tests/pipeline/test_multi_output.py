@@ -94,14 +94,6 @@ def test_real_rows_are_the_tables_rows_with_both_targets(suite, table):
         pd.testing.assert_frame_equal(rows, expected, check_dtype=False)
 
 
-def test_what_was_dropped_and_shared_is_said(suite):
-    manifest = SuiteFiles.load(suite).manifest
-    assert "--targets price rent" in manifest.command
-    assert manifest.config["hardness"]["over"] == "mean"
-    for task in manifest.tasks.values():
-        assert "3 rows that lack one of the targets were dropped" in task.notes
-
-
 @pytest.mark.parametrize("over", ["intersection", "union"])
 def test_other_ways_of_combining(table, tmp_path, over):
     words = ["--over", over, "--rule", "quantile", "--folds", "1", "--no-train-hard"]
@@ -133,38 +125,18 @@ def test_a_lost_fold_of_one_target_is_made_again_for_both(
     assert contents(copy) == contents(suite)
 
 
-@pytest.mark.exhaustive
-def test_kappa_is_calibrated_for_all_targets_together(table, tmp_path, output_of):
-    words = words_of("--targets price,rent --no-train-hard", CORE, "--folds 1 -j 1")
-    words += ["--certificate", "none", "-o", str(tmp_path / "hard")]
-    said = output_of("generate", [table], words)
-    assert "flats_price, flats_rent: the same rows in every part" in said
-    tasks = SuiteFiles.load(tmp_path / "hard").tasks
-    found = [task.folds[0].summary["calibration"] for task in tasks.values()]
-    assert found[0]["kappa"] == found[1]["kappa"]
-    assert found[0]["failures"] == found[1]["failures"] > 0
-    assert len(found[0]["rungs"]) >= len(found[1]["rungs"]) > 0
-
-
-def test_a_test_file_gives_all_targets_its_fold(table, tmp_path):
-    test = flats(tmp_path, "test.csv", n=60)
+def test_tables_of_the_same_name_stay_apart(table, tmp_path):
+    """A test file gives all targets its fold, too."""
+    test = flats(tmp_path / "other", n=60)
+    options = SourceConfig(targets=("price", "rent"))
+    tasks = [ref.load() for ref in open_specs([table, test], options)]
+    groups = [task.group for task in rename_repeated_groups(tasks)]
+    assert groups == ["flats", "flats", "flats_2", "flats_2"]
     options = SourceConfig(targets=("price", "rent"), test_file=test)
     price, rent = (ref.load() for ref in open_specs([table], options))
     assert price.features is rent.features
     assert len(price.folds[0].test) == 57
     np.testing.assert_array_equal(price.folds[0].test, rent.folds[0].test)
-
-
-def test_tables_of_the_same_name_stay_apart(table, tmp_path):
-    options = SourceConfig(targets=("price", "rent"))
-    specs = [table, flats(tmp_path / "other")]
-    tasks = [ref.load() for ref in open_specs(specs, options)]
-    assert [task.group for task in rename_repeated_groups(tasks)] == [
-        "flats",
-        "flats",
-        "flats_2",
-        "flats_2",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -195,21 +167,3 @@ def test_what_several_targets_cannot_be(table, tmp_path, capsys, words, says):
     assert status == 2
     assert says in err
     assert not (tmp_path / "x").exists()
-
-
-def test_targets_need_a_table_and_features(tmp_path, refused, capsys):
-    assert "'bundled/toy' is not a table" in refused(
-        "generate bundled/toy --targets a b -o", tmp_path / "x"
-    )
-    table = pd.DataFrame(
-        {"a": np.arange(30.0), "b": np.arange(30) ** 2, "flag": [0, 1] * 15}
-    )
-    table.to_csv(tmp_path / "t.csv", index=False)
-    said = {}
-    for targets in (("a", "b", "flag"), ("a", "flag")):
-        words = ["generate", str(tmp_path / "t.csv"), "--targets", *targets, "-q"]
-        assert main([*words, "-o", str(tmp_path / "x")]) == 2
-        said[len(targets)] = capsys.readouterr().err
-    assert "no feature beside 'a' and 'b' and 'flag'" in said[3]
-    assert "'flag' has two values" in said[2]
-    assert "add --kind regression to take it as a number" in said[2]

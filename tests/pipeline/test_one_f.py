@@ -38,13 +38,8 @@ def planted(folder, kind="class"):
     level = rng.integers(0, 5, n)
     town = np.where(rng.random(n) < 0.75, rng.integers(0, 6, n), rng.integers(6, 90, n))
     x = rng.normal(size=n)
-    signal = (
-        x
-        + (level == 1)
-        + 2 * (level == 3)
-        + 1.5 * (town % 3 == 0)
-        + rng.normal(size=n) / 2
-    )
+    signal = x + (level == 1) + 2 * (level == 3) + 1.5 * (town % 3 == 0)
+    signal = signal + rng.normal(size=n) / 2
     frame = pd.DataFrame(
         {
             "x": x,

@@ -9,7 +9,6 @@ import yaml
 from commands import words_of
 
 from amlb_ext.cli import main
-from amlb_ext.core.estimators import make_importable
 from amlb_ext.runner.install.copies import with_installed_module
 from amlb_ext.runner.score import compare_scores
 from amlb_ext.suite.verify import verify_suite
@@ -65,26 +64,3 @@ def test_an_installed_suite_names_its_own_copy():
     assert installed["params"]["classifier"] == f"hardsynth_suites.hard.{PATH}"
     plain = {"module": "extensions.HardsynthSklearn", "params": {"classifier": "a.B"}}
     assert with_installed_module(plain, "hard")["params"] == {"classifier": "a.B"}
-
-
-def test_columns_that_are_no_points_are_refused():
-    make_importable(PATH)
-    from extensions.WeirdReader.readers import OutlineReader
-
-    with pytest.raises(ValueError, match="there are 3"):
-        OutlineReader().fit(np.zeros((4, 3)), [0, 1, 0, 1])
-
-
-def test_a_row_is_matched_once():
-    make_importable(PATH)
-    from extensions.WeirdReader import readers
-
-    rows = np.random.default_rng(1).random((6, 20))
-    reader = readers.OutlineReader(grid=10)
-    first = reader._matches(rows)
-    known = len(readers._KNOWN_MATCHES)
-    again = reader._matches(rows[::-1])
-    assert again[::-1].tolist() == first.tolist()
-    assert len(readers._KNOWN_MATCHES) == known
-    # another grid is another reading of the same row
-    assert readers.OutlineReader(grid=12)._matches(rows).tolist() != first.tolist()

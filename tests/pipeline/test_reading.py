@@ -8,8 +8,6 @@ import pytest
 from commands import BRIEF, words_of
 
 from amlb_ext.cli.main import main
-from amlb_ext.core.config import build_config
-from amlb_ext.pipeline.request import result_settings
 from amlb_ext.suite import verify_suite
 
 QUICK = words_of(BRIEF, "--baseline ridge --folds 1 --kappa 0")
@@ -29,13 +27,6 @@ def shop(tmp_path):
     return path
 
 
-def test_a_dry_run_names_the_target_and_what_to_type(shop, tmp_path, output_of):
-    out = output_of("generate", shop, "-o", tmp_path / "o", "--dry-run")
-    assert "target 'y' (binary, 2 classes): the last column" in out
-    assert "--as price=number --decimal ," in out
-    assert "--as day=date" in out
-
-
 def test_roles_are_kept_for_a_repair_and_nothing_private_is(shop, tmp_path, capsys):
     out = tmp_path / "hard"
     roles = ["--as", "price=number,day=date", "--decimal", ",", "--as", "who=ignore"]
@@ -52,13 +43,6 @@ def test_roles_are_kept_for_a_repair_and_nothing_private_is(shop, tmp_path, caps
     damaged.unlink()
     assert main(["verify", str(out), "--repair", "--source", str(shop)]) == 0
     assert damaged.read_bytes() == content
-
-
-def test_quiet_says_nothing(shop, tmp_path, capsys):
-    words = ["generate", str(shop), "-o", str(tmp_path / "o"), *QUICK, "-q"]
-    assert main(words) == 0
-    shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("", "")
 
 
 def test_drop_takes_a_list(shop, tmp_path, output_of):
@@ -92,11 +76,3 @@ def test_what_makes_no_sense_is_one_line(shop, tmp_path, refused, more, said, dr
     words = ["generate", str(shop), "-o", str(out), *QUICK, "-q", *dry]
     assert said in refused(words, more)
     assert not out.exists()
-
-
-def test_settings_without_roles_are_what_they_were():
-    assert "source" not in result_settings(build_config({}))
-    dropped = result_settings(build_config({"source": {"drop": ["a"]}}))
-    assert dropped["source"] == {"keep": [], "drop": ["a"]}
-    read = result_settings(build_config({"source": {"read_as": {"a": "date"}}}))
-    assert read["source"] == {"keep": [], "drop": [], "read_as": {"a": "date"}}

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from commands import hardsynth, words_of
+from commands import words_of
 
 from amlb_ext.cli import main
 from amlb_ext.core.assets import asset_path
 from amlb_ext.pipeline.weird import CODER_PARAMS
-from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.tasks import chess
 
 GAME = (
@@ -122,39 +121,6 @@ def test_the_command_knows_the_parameters_of_the_coder():
             assert ast.literal_eval(node.value) == {"model", *CODER_PARAMS}
             return
     pytest.fail("exec.py has no PARAMS")
-
-
-OWN = """
-import numpy as np
-import pandas as pd
-from amlb_ext.tasks import Draw, Rows
-
-def parity(rng):
-    "Say whether the sum of a row is even."
-    parts = []
-    for _ in range(2):
-        bits = rng.integers(0, 2, (40, 5))
-        labels = np.array(["even", "odd"], dtype=object)[bits.sum(1) % 2]
-        parts.append(Rows(features=pd.DataFrame(bits, columns=list("abcde")), labels=labels))
-    return Draw(train=parts[0], test=parts[1])
-
-def nothing(rng):
-    return 3
-"""
-
-
-def test_a_task_of_a_module_of_ones_own(tmp_path, monkeypatch, refused, capsys):
-    (tmp_path / "own_tasks.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-    assert hardsynth("tasks weird -o w --task own_tasks:parity --folds 1") == 0
-    assert main(["verify", "w"]) == 0
-    [task] = WeirdSuite.load(tmp_path / "w").manifest.tasks
-    assert (task.name, task.labels) == ("parity", ("even", "odd"))
-    assert task.statement == "Say whether the sum of a row is even."
-    capsys.readouterr()
-    for word in ("own_tasks:nothing", "own_tasks:gone", "gone:parity", "own_tasks:"):
-        assert word in refused("tasks weird -o v --task", [word])
-    assert not (tmp_path / "v").exists()
 
 
 def test_a_suite_of_generate_takes_coders(tmp_path, refused, output_of, capsys):

@@ -10,6 +10,7 @@ from hostile_files import reseal
 
 from amlb_ext.cli import main
 from amlb_ext.suite import verify_suite
+from amlb_ext.suite.reader import WeirdSuite
 
 OWN = '''
 import numpy as np, pandas as pd
@@ -21,6 +22,9 @@ def signs(rng):
         x = rng.normal(size=n)
         return Rows(features=pd.DataFrame({"x": x}), labels=np.where(x > 0, "up", "down"))
     return Draw(train=rows(30), test=rows(20))
+
+def nothing(rng):
+    return 3
 '''
 
 
@@ -60,9 +64,7 @@ def test_files_of_weird_tasks_are_made_again(suite, made, lost, capsys):
     assert main(["verify", str(suite), "--repair", *source]) == 0
     assert "benchmarks/weird.yaml was made again" in capsys.readouterr().out
     assert contents(suite) == whole
-
-
-def test_no_local_folder_is_kept(suite, made):
+    # no local folder is kept
     for path in suite.rglob("*.json"):
         assert str(made) not in path.read_text()
 
@@ -83,12 +85,18 @@ def test_a_repair_that_cannot_be_right_is_refused(suite, made, tmp_path, capsys)
 
 
 def test_a_task_of_ones_own_is_imported_for_its_owner_alone(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys, refused
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_signs.py").write_text(OWN)
+    for word in ("own_signs:nothing", "own_signs:gone", "gone:parity", "own_signs:"):
+        assert word in refused("tasks weird -o v --task", [word])
+    assert not (tmp_path / "v").exists()
     assert main(["tasks", "weird", "--task", "own_signs:signs", "-o", "w", "-q"]) == 0
     suite = tmp_path / "w"
+    [task] = WeirdSuite.load(suite).manifest.tasks
+    assert (task.name, task.labels) == ("signs", ("down", "up"))
+    assert task.statement == "Predict the sign."
     whole = contents(suite)
     (suite / "data/signs/signs_test_1.csv").unlink()
     assert main(["verify", "w", "--repair"]) == 2

@@ -91,12 +91,8 @@ def test_what_is_repeated_is_counted(tmp_path, summary, begins):
     )
     make_suite(tmp_path, synthetic, hard, summary)
     found = fold_copies(fold_reader(SuiteFiles.load(tmp_path), "toy", 0))
-    assert (found.made, found.copies, found.contradictions, found.repeated) == (
-        7,
-        1,
-        1,
-        3,
-    )
+    counts = (found.made, found.copies, found.contradictions, found.repeated)
+    assert counts == (7, 1, 1, 3)
     assert (found.hard_training, found.on_both_sides) == (16, 2)
     assert verify_suite(tmp_path) == [
         f"{begins}toy: of 7 made rows 1 repeat the features of a real row (1 with another target) "

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amlb_ext.suite import SUFFIXES, Layout, amlb_name, safe_names
+from amlb_ext.suite import SUFFIXES, amlb_name, safe_names
 from amlb_ext.suite.layout import MAX_NAME, is_fold_file, is_written_later
 
 NAMES = st.lists(
@@ -36,32 +35,6 @@ def test_safe_names_keep_good_ones_and_avoid_amlbs_own():
     assert safe_names(["kc2", "cpu-small_1"]) == ["kc2", "cpu-small_1"]
     assert safe_names(["null", "1e5", "True"]) == ["task_null", "task_1e5", "task_True"]
     assert safe_names(["__defaults__"]) == ["__defaults___2"]
-
-
-def test_paths_are_those_of_the_design():
-    layout = Layout(Path("hard"))
-    got = [
-        layout.relative(path)
-        for path in (
-            layout.config,
-            layout.definition("hardsynth"),
-            layout.definition("hardsynth_all"),
-            layout.train("kc2", 3),
-            layout.provenance("kc2_bad", 3),
-            layout.record("kc2", 3),
-            layout.certificate("kc2", 3),
-        )
-    ]
-    assert got == [
-        "config.yaml",
-        "benchmarks/hardsynth.yaml",
-        "benchmarks/hardsynth_all.yaml",
-        "data/kc2/kc2_train_3.csv",
-        "hardsynth/kc2_bad/fold_3/provenance.parquet",
-        "hardsynth/kc2/fold_3/record.json",
-        "hardsynth/kc2/fold_3/certificate.json",
-    ]
-    assert layout.at("data/kc2/kc2_train_3.csv") == layout.train("kc2", 3)
 
 
 def test_only_files_of_our_shape_are_ours():

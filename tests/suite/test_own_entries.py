@@ -10,10 +10,8 @@ from small_suites import problems, write_suite
 
 from amlb_ext.publish.export import export_suite
 from amlb_ext.publish.huggingface import export_for_huggingface
-from amlb_ext.runner.score import _framework_params
-from amlb_ext.suite import Layout, SuiteFiles, verify_suite
-from amlb_ext.suite.own_entries import split_own_entries
-from amlb_ext.suite.shared_files import write_shared_files
+from amlb_ext.suite import Layout, verify_suite
+from amlb_ext.suite.shared_files import split_own_entries
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
 INTEGRATIONS = {
@@ -47,14 +45,6 @@ def suite(tmp_path):
     return root
 
 
-def write_again(suite):
-    """Write what belongs to no fold, as another generation does."""
-    return write_shared_files(
-        SuiteFiles.load(suite),
-        frameworks=INTEGRATIONS,
-    )
-
-
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -71,23 +61,6 @@ def test_what_would_run_a_command_or_an_unlisted_model_is_damage(suite, entry, s
     path = Layout(suite).frameworks
     path.write_text(path.read_text() + entry + "\n")
     assert any(said in line for line in problems(suite))
-
-
-def test_written_again_the_users_entries_stay_as_they_were(suite):
-    path = Layout(suite).frameworks
-    before = path.read_text()
-    digest = SuiteFiles.load(suite).manifest.files["frameworks.yaml"]
-    path.write_text(before.replace("stable", "unstable"))
-    assert write_again(suite)["frameworks.yaml"] == digest
-    assert path.read_text() == before
-    assert problems(suite) == []
-
-
-def test_score_knows_what_its_integration_runs(suite):
-    assert list(_framework_params(SuiteFiles.load(suite))) == [
-        "HardsynthNull",
-        "my_forest",
-    ]
 
 
 def test_an_export_does_not_publish_them(suite, tmp_path):

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-import pytest
-from exhaustive import count_of, first_of
+from exhaustive import count_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_tasks import random_task, rows, split
+from random_tasks import random_task, split
 from written_suites import put_fold
 
-from amlb_ext.amlb.coding import column_form, write_csv
+from amlb_ext.amlb.coding import write_csv
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.suite import Coding, Layout, Part, check_pair
 from amlb_ext.suite.read_record import record_from_json
@@ -70,16 +68,3 @@ def test_every_pair_keeps_the_rules_and_only_said_cells_change(tmp_path, seed):
     assert changed == part.substituted
     said = about["substituted"].map(lambda text: len(text) > 0)
     assert list(said) == list((~same).any(axis=1))
-
-
-@pytest.mark.parametrize("seed", first_of(range(30), 8))
-def test_a_column_has_one_type_in_every_part(tmp_path, seed):
-    task = random_task(seed)
-    coding = Coding.of(task)
-    half = len(task) // 2
-    for index in (np.arange(half), np.arange(half, len(task))):
-        part = rows(task, index)
-        frame = coding.encode(part.features, part.target)
-        for column, code in zip(task.columns, coding.columns, strict=True):
-            forms = {"float": "f", "integer": "i", "boolean": "b", "text": "O"}
-            assert frame[code.written].dtype.kind == forms[column_form(column)]

@@ -46,11 +46,8 @@ TRAIN = frame(
 def test_the_value_that_changes_f_least_is_taken_cell_by_cell():
     test = frame(["t9", "t0", "t8"], ["l", "m", "s"], [20.0, 21.0, 22.0])
     fitted = fit_to_train(TRAIN, test, COLUMNS, judge)
-    assert list(fitted.features["town"]) == [
-        "t2",
-        "t0",
-        "t2",
-    ]  # not t0, the most frequent one
+    # not t0, the most frequent one
+    assert list(fitted.features["town"]) == ["t2", "t0", "t2"]
     assert fitted.cells == [(0, "town"), (2, "town")]
     assert list(test["town"]) == ["t9", "t0", "t8"]  # untouched
     assert list(fit_to_train(TRAIN, test, COLUMNS).features["town"]) == ["t0"] * 3
@@ -88,13 +85,18 @@ def test_several_cells_of_a_row_never_do_worse_than_the_most_frequent_values():
 def test_missing_is_taken_where_training_rows_miss_the_value_and_f_sees_no_difference():
     train = TRAIN.assign(size=TRAIN["size"].where(TRAIN["x"] > 0))
     test = frame(["t0", "t1"], ["xl", "l"], [20.0, 21.0])
-    blind = lambda rows: rows["x"].to_numpy()  # noqa: E731
-    assert fit_to_train(train, test, COLUMNS, blind).features[
-        "size"
-    ].isna().tolist() == [
-        True,
-        False,
+    fitted = fit_to_train(train, test, COLUMNS, lambda rows: rows["x"].to_numpy())
+    assert fitted.features["size"].isna().tolist() == [True, False]
+    # written booleans may be unseen, but not missing
+    column = Column("c", "boolean", ("False", "True"))
+    values = (["True"], ["False", None])
+    pair = [
+        pd.DataFrame({"c": pd.Categorical(v, categories=column.categories)})
+        for v in values
     ]
+    fitted = fit_to_train(*pair, [column])
+    assert fitted.features["c"].tolist() == ["False", "True"]
+    assert fitted.cells == [(1, "c")]
 
 
 @pytest.mark.parametrize("how", [judge, None])

@@ -75,12 +75,9 @@ def make_suite(root, folds=(0, 2), **changes):
 def test_a_fold_is_written_recorded_and_found_again(tmp_path):
     layout = Layout(tmp_path)
     record = put_toy(layout, 3)
-    assert (
-        record.parts[""].train
-        == record.parts["full"].train
-        == "data/toy/toy_train_3.csv"
-    )
-    assert record.parts["hard"].train == "data/toy_hard/toy_hard_train_3.csv"
+    trained = {suffix: part.train for suffix, part in record.parts.items()}
+    own, hard = "data/toy/toy_train_3.csv", "data/toy_hard/toy_hard_train_3.csv"
+    assert trained == {"": own, "full": own, "hard": hard}
     assert record.parts["full"].test == "data/toy_full/toy_full_test_3.csv"
     assert record.parts["full"].labels == ("Yes", "no")
     assert record.summary == {"bad": 10}
@@ -133,23 +130,9 @@ def test_substituted_cells_are_in_the_provenance(tmp_path):
     train = [i for i in range(40) if i % 3 != 1]  # no 'v'
     record = put_toy(layout, 0, {"": Part(rows(task, range(40, 46)))}, train)
     about = pd.read_parquet(layout.provenance("toy", 0))
-    assert list(about["substituted"]) == [
-        "c",
-        "",
-        "",
-        "c",
-        "",
-        "",
-    ]  # rows 40 and 43 hold 'v'
+    # rows 40 and 43 hold 'v'
+    assert list(about["substituted"]) == ["c", "", "", "c", "", ""]
     assert record.parts[""].substituted == {"c": 2}
-
-
-def test_rows_of_different_length_and_unknown_suffixes_are_refused(tmp_path):
-    task = toy()
-    with pytest.raises(SuiteError, match="60 of the target and 1 of provenance"):
-        Rows(task.features, task.target, pd.DataFrame({"a": [1]}))
-    with pytest.raises(SuiteError, match="unknown suffix 'odd'"):
-        put_toy(Layout(tmp_path), 0, {"odd": Part(rows(task, [1]))})
 
 
 def test_a_suite_is_whole_relative_and_movable(tmp_path):
@@ -174,30 +157,6 @@ def test_a_suite_is_whole_relative_and_movable(tmp_path):
         suite.pair("toi", 0)
     with pytest.raises(SuiteError, match="use 0 to 1"):
         suite.pair("toy", 2)
-
-
-def test_definitions_and_configuration(tmp_path):
-    make_suite(tmp_path)
-    main = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth.yaml").read_text())
-    every = yaml.safe_load((tmp_path / "benchmarks" / "hardsynth_all.yaml").read_text())
-    assert [entry["name"] for entry in main] == ["toy_full", "toy"]
-    assert [entry["name"] for entry in every] == ["toy_full", "toy", "toy_hard"]
-    entry = main[0]
-    assert set(entry) == {"name", "description", "folds", "dataset"}
-    assert entry["folds"] == 2
-    assert entry["dataset"] == {
-        "train": ["{user}/data/toy/toy_train_0.csv", "{user}/data/toy/toy_train_2.csv"],
-        "test": [
-            "{user}/data/toy_full/toy_full_test_0.csv",
-            "{user}/data/toy_full/toy_full_test_2.csv",
-        ],
-        "target": "y",
-        "type": "binary",
-    }
-    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
-    assert config["seed"] == 1
-    assert config["benchmarks"]["definition_dir"][0] == "{user}/benchmarks"
-    assert "{root}/resources/frameworks.yaml" in config["frameworks"]["definition_file"]
 
 
 def test_texts_stay_texts_in_yaml_and_bytes_ascii():
@@ -233,23 +192,6 @@ def test_a_smaller_generation_removes_ours_and_keeps_the_users(tmp_path):
         "data/mine.csv is not part of the suite.",
         "warning: notes.txt is not part of the suite.",
     ]
-
-
-def test_begin_keeps_away_from_other_directories(tmp_path):
-    (tmp_path / "config.yaml").write_text("someone's")
-    with pytest.raises(SuiteError, match="choose another folder"):
-        begin_suite(Layout(tmp_path), {})
-    with pytest.raises(SuiteError, match="is a file"):
-        begin_suite(Layout(tmp_path / "config.yaml"), {})
-
-
-def test_unfinished_and_absent_suites_are_named(tmp_path):
-    assert "holds no suite" in verify_suite(tmp_path)[0]
-    make_suite(tmp_path)
-    begin_suite(Layout(tmp_path), {"sources": []})
-    assert "run the same hardsynth generate command again" in verify_suite(tmp_path)[0]
-    with pytest.raises(SuiteError, match="unfinished"):
-        SuiteFiles.load(tmp_path)
 
 
 DAMAGE = {
@@ -305,8 +247,31 @@ def test_whoever_reads_a_damaged_file_is_told(tmp_path, name):
         suite.pair("toy", 0)
 
 
-def test_nothing_to_benchmark_and_bad_names_are_errors(tmp_path):
-    with pytest.raises(SuiteError, match="there is no benchmark"):
-        make_suite(tmp_path, tasks=[])
-    with pytest.raises(SuiteError, match="--name my_suite"):
-        make_suite(tmp_path, name="my suite")
+def test_what_cannot_be_written_is_refused(tmp_path):
+    task = toy()
+    (tmp_path / "config.yaml").write_text("someone's")
+    config = {"sources": []}
+    for refused, said in (
+        (
+            lambda: Rows(task.features, task.target, pd.DataFrame({"a": [1]})),
+            "and 1 of",
+        ),
+        (
+            lambda: put_toy(Layout(tmp_path), 0, {"odd": Part(rows(task, [1]))}),
+            "'odd'",
+        ),
+        (
+            lambda: begin_suite(Layout(tmp_path), config),
+            "choose another folder",
+        ),
+        (
+            lambda: begin_suite(Layout(tmp_path / "config.yaml"), config),
+            "is a file",
+        ),
+        (lambda: make_suite(tmp_path / "a", tasks=[]), "there is no benchmark"),
+        (lambda: make_suite(tmp_path / "b", name="my suite"), "--name my_suite"),
+        (lambda: SuiteFiles.load(tmp_path), "holds no suite"),
+        (lambda: SuiteFiles.load(tmp_path / "a"), "unfinished"),
+    ):
+        with pytest.raises(SuiteError, match=said):
+            refused()

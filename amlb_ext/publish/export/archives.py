@@ -18,8 +18,8 @@ from typing import IO
 
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import write_file
-from amlb_ext.suite.own_entries import read_own_entries, read_suite_part
 from amlb_ext.suite.reader import Suite
+from amlb_ext.suite.shared_files import read_own_entries, read_suite_part
 
 #: The earliest time that a zip archive can hold.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
