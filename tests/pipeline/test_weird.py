@@ -18,6 +18,7 @@ from amlb_ext.core.errors import ConfigError, RunError, SuiteError
 from amlb_ext.pipeline.weird import WeirdRequest, write_weird_tasks
 from amlb_ext.report import report_tables, report_text, write_report
 from amlb_ext.report.runs import build_run_report
+from amlb_ext.suite import verify_suite
 from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.tasks import TASKS, draw_fold
 from amlb_ext.tasks.digits import draw_digits
