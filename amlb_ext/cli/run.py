@@ -143,4 +143,5 @@ def split_benchmarks(benchmark: str) -> list[str]:
 def _outcome_entry(outcome: Any) -> dict[str, Any]:
     """Return a run's outcome for JSON, which lacks tables."""
     rows = outcome.rows.to_dict(orient="records")
-    return {**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok}
+    entry = dataclasses.asdict(outcome)
+    return {**entry, "log": outcome.log, "rows": rows, "ok": outcome.ok}

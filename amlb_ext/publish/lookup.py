@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -24,7 +24,6 @@ from amlb_ext.publish.arff import read_split
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.server import Refused, Server, find_text
 from amlb_ext.publish.unit import DataSet, PublishUnit
-from amlb_ext.suite import Layout
 
 #: Every line has these.
 _REQUIRED_KEYS = {"key", "step", "state"}
@@ -52,14 +51,7 @@ class Journal:
         self._last: dict[tuple[str, str], dict[str, Any]] = {}
         # the last line of a step wins
         for entry in self.entries():
-            key = entry["key"]
-            step = entry["step"]
-            self._last[key, step] = entry
-
-    @classmethod
-    def of(cls, layout: Layout, host: str) -> Journal:
-        """Return the journal of a server in a suite."""
-        return cls(layout.publication(host))
+            self._last[entry["key"], entry["step"]] = entry
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yield the lines; one that was cut off by a crash is left out."""
@@ -96,14 +88,8 @@ class Journal:
         **about
             Numbers and names; never a key of a server.
         """
-        now = datetime.now(timezone.utc)
-        entry = {
-            "key": key,
-            "step": step,
-            "state": state,
-            **about,
-            "time": now.isoformat(timespec="seconds"),
-        }
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        entry = {"key": key, "step": step, "state": state, **about, "time": now}
         line = json.dumps(entry, ensure_ascii=True) + "\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,20 +115,19 @@ class Journal:
         PublishError
             Another command holds it, or the folder cannot be written.
         """
+
+        def refuse() -> None:
+            raise PublishError(
+                f"another hardsynth publish is using {self.path}", "wait until it ends"
+            )
+
         with ExitStack() as stack:
             try:
-                stack.enter_context(
-                    lock_open_file(self.path, self._refuse_a_second_command)
-                )
+                stack.enter_context(lock_open_file(self.path, refuse))
             except OSError as error:
                 raise self._write_error(error) from None
             # read again: another command may just have ended
             yield Journal(self.path)
-
-    def _refuse_a_second_command(self) -> None:
-        raise PublishError(
-            f"another hardsynth publish is using {self.path}", "wait until it ends"
-        )
 
     def _write_error(self, error: OSError) -> PublishError:
         return PublishError(
@@ -193,22 +178,28 @@ def find_data_set(server: Server, unit: DataSet) -> int | None:
     A deactivated one does not count: it was taken back.
     """
     # the oldest one first, so that everybody finds the same
-    for data_id, status in sorted(_list(server, f"data_name/{unit.name}").items()):
+    for data_id, status in sorted(
+        list_statuses(server, "data_name", unit.name).items()
+    ):
         if status != "deactivated" and read_data_set(server, data_id).holds(unit):
             return data_id
     return None
 
 
-def list_statuses(server: Server, data_ids: Sequence[int]) -> dict[int, str]:
-    """Return the status of data sets; those that the server does not list are left out."""
-    # one request for all of them
-    return _list(server, f"data_id/{','.join(map(str, data_ids))}")
+def list_statuses(server: Server, by: str, *values: object) -> dict[int, str]:
+    """Return number and status of the data sets that a server lists, in one request.
 
-
-def _list(server: Server, which: str) -> dict[int, str]:
-    """Return number and status of the data sets that a server lists."""
+    Parameters
+    ----------
+    server : Server
+    by : str
+        ``data_name`` or ``data_id``.
+    *values
+        Names or numbers; those that the server does not list are left out.
+    """
+    listed = ",".join(map(str, values))
     try:
-        root = server.get(f"data/list/{which}/status/all")
+        root = server.get(f"data/list/{by}/{listed}/status/all")
     except Refused as error:
         if error.code == NO_RESULTS:
             return {}
@@ -261,48 +252,34 @@ def compare_split(server: Server, unit: PublishUnit, task: ServerTask) -> str:
     """
     if not task.split_url:
         return "the server names no split"
-    parts = read_split(server.download(task.split_url))
+    rows = read_split(server.download(task.split_url))
+    parts = rows.groupby(["repeat", "fold", "sample"]).ngroups
     # both procedures split once: repeat 0, fold 0, sample 0
-    if set(parts) != {(0, 0, 0)}:
-        return f"the server splits the rows {len(parts)} times instead of once"
-    train, test = parts[0, 0, 0]
-    all_positions = np.arange(len(unit.rows))
+    if parts != 1 or rows[["repeat", "fold", "sample"]].any(axis=None):
+        return f"the server splits the rows {parts} times instead of once"
+    # a server lists rows in the order in which it drew them
+    train = np.sort(rows.loc[rows["type"] == "TRAIN", "rowid"])
+    test = np.sort(rows.loc[rows["type"] == "TEST", "rowid"])
     wanted_test = unit.rows.test_positions
-    wanted_train = np.setdiff1d(all_positions, wanted_test)
-    has_wanted_train = np.array_equal(train, wanted_train)
-    has_wanted_test = np.array_equal(test, wanted_test)
-    if has_wanted_train and has_wanted_test:
+    wanted_train = np.setdiff1d(np.arange(len(unit.rows)), wanted_test)
+    if np.array_equal(train, wanted_train) and np.array_equal(test, wanted_test):
         return ""
-    n_train = len(train)
-    n_test = len(test)
     n_common = len(np.intersect1d(test, wanted_test))
     return (
-        f"the server has {n_train} training and {n_test} test rows, {n_common} of them ours, "
+        f"the server has {len(train)} training and {len(test)} test rows, {n_common} of them ours, "
         f"instead of {len(wanted_train)} and {len(wanted_test)}"
     )
 
 
-@dataclass(frozen=True)
-class ServerSuite:
-    """What a server says of a suite."""
-
-    id: int
-    tasks: frozenset[int]
-
-
-def find_suite(server: Server, name: int | str) -> ServerSuite | None:
-    """Return the suite of a number or an alias, if the server has it."""
+def find_suite(server: Server, alias: str) -> tuple[int, set[int]] | None:
+    """Return number and tasks of the suite of an alias, if the server has it."""
     try:
-        root = server.get(f"study/{name}")
+        root = server.get(f"study/{alias}")
     except Refused:
         return None
     number = find_text(root, "id")
     if not number.isdigit():
         return None
     listed = root.findall(f"{NAMESPACE}tasks/{NAMESPACE}task_id")
-    task_ids = set()
-    for element in listed:
-        text = (element.text or "").strip()
-        if text.isdigit():
-            task_ids.add(int(text))
-    return ServerSuite(id=int(number), tasks=frozenset(task_ids))
+    texts = [(element.text or "").strip() for element in listed]
+    return int(number), {int(text) for text in texts if text.isdigit()}

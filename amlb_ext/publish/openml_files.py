@@ -7,14 +7,14 @@ takes. The numbers are not OpenML's, and begin where OpenML's do not reach.
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pandas as pd
 
 from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import PublishError
@@ -95,7 +95,7 @@ def export_openml_files(
     folder.begin(contents)
     files = {}
     for place, make_text in contents.items():
-        files[place] = write_text(folder.at(place), make_text())
+        files[place] = write_text(folder.root / place, make_text())
     folder.finish(files, {"form": OPENML_FILES, "suite": about_suite(suite)})
     names = {number: _name(planned.unit) for number, planned in numbered.items()}
     return OpenMLFiles(out=folder.root, tasks=names)
@@ -122,18 +122,21 @@ def _name(unit: PublishUnit) -> str:
 
 def _index(numbered: Mapping[int, PlannedUnit]) -> str:
     """Return the table of what each number is."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["task_id", "data_id", "amlb_task", "fold", "rows", "licence", "sha256"]
-    )
+    rows = []
     for number, planned in numbered.items():
         unit = planned.unit
-        name, licence = unit.amlb_task.name, planned.licence.text
-        writer.writerow(
-            [number, number, name, unit.fold, len(unit.rows), licence, unit.sha256]
+        rows.append(
+            {
+                "task_id": number,
+                "data_id": number,
+                "amlb_task": unit.amlb_task.name,
+                "fold": unit.fold,
+                "rows": len(unit.rows),
+                "licence": planned.licence.text,
+                "sha256": unit.sha256,
+            }
         )
-    return text.getvalue()
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
 
 def _description(number: int, planned: PlannedUnit) -> str:

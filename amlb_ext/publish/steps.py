@@ -39,12 +39,12 @@ class Steps:
 
     def ensure_data_set(self, unit: DataSet, xml: str) -> tuple[int, bool]:
         """Return the number of the unit's data set on the server, and whether it was sent now."""
-        recorded: Any = self.journal.last(unit.key, "data").get("id")
 
-        def holds_unit() -> bool:
-            return lookup.read_data_set(self.server, recorded).holds(unit)
+        def is_ours(number: int) -> bool:
+            return lookup.read_data_set(self.server, number).holds(unit)
 
-        if isinstance(recorded, int) and _is_still_there(holds_unit):
+        recorded = self._recorded(unit.key, "data", is_ours)
+        if recorded is not None:
             return recorded, False
 
         def find_ours() -> int | None:
@@ -70,21 +70,24 @@ class Steps:
         The server itself refuses a second task of the same inputs and names the first one, so that
         nothing need be looked up before a task is sent again.
         """
-        recorded: Any = self.journal.last(unit.key, "task").get("id")
 
-        def asks_for_unit() -> bool:
-            return lookup.read_task(self.server, recorded).asks(unit, data_id)
+        def is_ours(number: int) -> bool:
+            return lookup.read_task(self.server, number).asks(unit, data_id)
 
-        if isinstance(recorded, int) and _is_still_there(asks_for_unit):
+        recorded = self._recorded(unit.key, "task", is_ours)
+        if recorded is not None:
             return recorded
         xml = task_xml(unit, data_id)
 
         def find_named(error: Refused | Uncertain) -> int | None:
-            existing = _existing_tasks(error)
+            # the server ends its refusal of a duplicate with their numbers: [7, 12]
+            said = error.said if error.code == _DUPLICATE_TASK else ""
+            listed = re.search(r"\[([\d,\s]+)\]", said)
+            existing = re.findall(r"\d+", listed[1]) if listed else []
             if not existing:
                 self.server.sleep(SETTLE[1])
             # the oldest one, so that everybody finds the same
-            return min(existing, default=None)
+            return min(map(int, existing), default=None)
 
         return self._send(
             unit.key,
@@ -105,12 +108,9 @@ class Steps:
             difference = lookup.compare_split(self.server, unit, task)
         else:
             difference = f"it asks for {task.target!r} by procedure {task.procedure}"
-        if difference:
-            self.journal.write(
-                unit.key, "split", "differs", task=task_id, how=difference
-            )
-        else:
-            self.journal.write(unit.key, "split", "same", task=task_id)
+        how = {"how": difference} if difference else {}
+        state = "differs" if difference else "same"
+        self.journal.write(unit.key, "split", state, task=task_id, **how)
         return difference
 
     def ensure_tag(self, key: str, kind: str, number: int) -> None:
@@ -125,7 +125,7 @@ class Steps:
             return number
 
         def find_named(error: Refused | Uncertain) -> int | None:
-            if getattr(error, "code", None) == _DUPLICATE_TAG:
+            if error.code == _DUPLICATE_TAG:
                 return number
             # a tag that was sent twice is one tag, so none is looked up before it is sent again
             self.server.sleep(SETTLE[1])
@@ -137,16 +137,16 @@ class Steps:
         self, alias: str, texts: dict[str, str], task_ids: Iterable[int]
     ) -> int:
         """Return the number of the suite of these tasks on the server."""
-        wanted = frozenset(task_ids)
+        wanted = set(task_ids)
 
         def find_ours() -> int | None:
-            suite = lookup.find_suite(self.server, alias)
-            if suite is not None and suite.tasks != wanted:
+            number, tasks = lookup.find_suite(self.server, alias) or (None, wanted)
+            if tasks != wanted:
                 raise PublishError(
-                    f"suite {suite.id} on the server has our alias {alias} but other tasks",
+                    f"suite {number} on the server has our alias {alias} but other tasks",
                     "leave one of the tasks out with --only: other tasks have another alias",
                 )
-            return None if suite is None else suite.id
+            return number
 
         suite_id = self._look_first(alias, "suite", find_ours)
         if suite_id is not None:
@@ -191,12 +191,13 @@ class Steps:
             try:
                 number: int | None = post()
             except (Uncertain, Refused) as error:
-                code = getattr(error, "code", 0)
-                is_duplicate = duplicate_code is not None and code == duplicate_code
+                is_duplicate = error.code == duplicate_code
                 # the server may have taken what it did not confirm, or may take it later
-                may_have_taken = isinstance(error, Uncertain) or code == OVERLOADED
+                may_have_taken = (
+                    isinstance(error, Uncertain) or error.code == OVERLOADED
+                )
                 if not is_duplicate and not may_have_taken:
-                    self.journal.write(key, step, "refused", code=code)
+                    self.journal.write(key, step, "refused", code=error.code)
                     raise
                 # what has no answer is looked for before it is sent again; a duplicate that cannot
                 # be found would be refused again
@@ -207,6 +208,17 @@ class Steps:
                 self.journal.write(key, step, "posted", id=number, **about)
                 return number
         raise AssertionError("not reached")
+
+    def _recorded(
+        self, key: str, step: str, is_ours: Callable[[int], bool]
+    ) -> int | None:
+        """Return the number that the journal has of a step, if it is there as it was."""
+        number = self.journal.last(key, step).get("id")
+        try:
+            return number if isinstance(number, int) and is_ours(number) else None
+        except Refused:
+            # gone from the server
+            return None
 
     def _post(self, path: str, **files: str) -> int:
         """Send once, and return the number that the server gave to what was sent."""
@@ -233,22 +245,3 @@ class Steps:
             if found is not None:
                 return found
         return None
-
-
-def _existing_tasks(error: Refused | Uncertain) -> list[int]:
-    """Return the tasks that a refusal as duplicate names."""
-    if not isinstance(error, Refused) or error.code != _DUPLICATE_TASK:
-        return []
-    # the server ends its message with their numbers: [7, 12]
-    listed = re.search(r"\[([\d,\s]+)\]", error.said)
-    if listed is None:
-        return []
-    return [int(text) for text in re.findall(r"\d+", listed[1])]
-
-
-def _is_still_there(ask: Callable[[], bool]) -> bool:
-    """Whether what the journal names is there as it was; gone is no error."""
-    try:
-        return ask()
-    except Refused:
-        return False

@@ -64,24 +64,9 @@ class AdoptedJob:
     is_renamed: bool
 
 
-@dataclass(frozen=True)
-class OriginalResults:
-    """What of the original's results the suite can use.
-
-    Attributes
-    ----------
-    jobs : tuple of AdoptedJob
-    notes : tuple of str
-        What was used and what was left out, each one sentence.
-    """
-
-    jobs: tuple[AdoptedJob, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def adopt_results(
     suite: SuiteFiles, pair: Pair, rows: pd.DataFrame, runs: Mapping[str, RunFolder]
-) -> OriginalResults:
+) -> tuple[list[AdoptedJob], list[str]]:
     """Return the results of the original that are of the suite's untouched test folds.
 
     Parameters
@@ -93,6 +78,12 @@ def adopt_results(
         AMLB's rows of runs of the original.
     runs : mapping of str to RunFolder
         These runs, by path.
+
+    Returns
+    -------
+    jobs : list of AdoptedJob
+    notes : list of str
+        What was used and what was left out, each one sentence.
     """
     tasks = {}
     for twin in pair.tasks:
@@ -116,7 +107,7 @@ def adopt_results(
             for fold in suite.tasks[suite_task].folds.values()
             if "full" in fold.parts
         )
-    return OriginalResults(tuple(jobs), tuple(_notes(pair, jobs, refusals, changed)))
+    return jobs, _notes(pair, jobs, refusals, changed)
 
 
 def read_job_predictions(suite: SuiteFiles, job: Mapping[str, Any]) -> pd.DataFrame:

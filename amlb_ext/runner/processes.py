@@ -217,26 +217,18 @@ def run_command(
     except OSError as error:
         raise RunError(f"{failing}: {error.strerror}", remedy) from None
     if completed.returncode:
-        complaint = _last_complaint(completed.stderr)
-        if not complaint:
-            complaint = f"exit status {completed.returncode}"
+        # the last line that calls itself an error, else the last line
+        lines = [f"exit status {completed.returncode}"]
+        lines += nonempty_lines(completed.stderr)
+        errors = [line for line in lines if line.lower().startswith(("error", "fatal"))]
+        complaint = (errors or lines)[-1]
         raise RunError(f"{failing}: {redact_text(complaint)}", remedy)
     return completed.stdout.strip()
 
 
-def _last_complaint(stderr: str) -> str:
-    """Return the last line that calls itself an error, else the last line, else nothing."""
-    lines = nonempty_lines(stderr)
-    for line in reversed(lines):
-        if line.lower().startswith(("error", "fatal")):
-            return line
-    return lines[-1] if lines else ""
-
-
 def nonempty_lines(text: str) -> list[str]:
     """Return the lines of a command's output that hold something, stripped."""
-    lines = [line.strip() for line in text.splitlines()]
-    return [line for line in lines if line]
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def shareable(text: str) -> str:

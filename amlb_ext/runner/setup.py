@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,13 @@ def set_up_framework(
     # AMLB would look at it again, outside the lock, while another run may be at work there.
     whole = ("-s", "skip")
     # What was tried before needs no lock: the set-up of another framework may hold it for minutes.
-    if setup_option != "force" and environment.was_tried():
+    is_forced = setup_option == "force"
+    if not is_forced and not environment.damage and environment.is_marked:
         return whole, ""
     # One lock for all frameworks: their scripts call apt-get, of which a second one fails at once.
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         fault = environment.find_fault()
-        if fault and setup_option != "force":
+        if fault and not is_forced:
             say(
                 f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
@@ -117,7 +119,7 @@ def set_up_framework(
                     f"it did not run when it was last tried ({known.date}, Python "
                     f"{known.python}): {known.error}"
                 )
-        if fault or setup_option == "force":
+        if fault or is_forced:
             environment.remove()
             failure = _install_framework(
                 environment,
@@ -152,20 +154,13 @@ class _FrameworkEnvironment:
         self.checkout = checkout
         self.known = known
         self.environment = framework.folder / "venv"
-        self._installed = framework.folder / ".setup" / "installed"
+        self.installed = framework.folder / ".setup" / "installed"
         self._mark = framework.folder / ".setup" / "hardsynth-complete"
-
-    def was_tried(self) -> bool:
-        """Whether the environment was tried, and nothing was installed since."""
-        return not self._describe_damage() and self._is_marked()
 
     def find_fault(self) -> str:
         """Return what is wrong with the environment; nothing where it is whole."""
-        damage = self._describe_damage()
-        if damage:
-            return damage
-        if self._is_marked():
-            return ""
+        if self.damage or self.is_marked:
+            return self.damage
         # Set up by AMLB itself, which does not notice a command that failed.
         failure = self.try_import()
         if failure:
@@ -173,16 +168,15 @@ class _FrameworkEnvironment:
         self.mark_complete()
         return ""
 
-    def is_marked_by_amlb(self) -> bool:
-        """Whether AMLB has written down that it set the framework up."""
-        return self._installed.is_file()
+    @property
+    def is_marked(self) -> bool:
+        """Whether the environment was tried, and nothing was installed since."""
+        return _read_text(self._mark) == _read_text(self.installed)
 
-    def _is_marked(self) -> bool:
-        return _read_text(self._mark) == _read_text(self._installed)
-
-    def _describe_damage(self) -> str:
-        """Return what the files alone tell to be wrong, without trying the environment."""
-        installed = _read_text(self._installed)
+    @property
+    def damage(self) -> str:
+        """What the files alone tell to be wrong, without trying the environment."""
+        installed = _read_text(self.installed)
         versions = [line.strip() for line in installed.splitlines()]
         if self.framework.version not in versions:
             if installed.strip():
@@ -226,20 +220,18 @@ class _FrameworkEnvironment:
             return f"{python}: {error.strerror}"
         if not completed.returncode:
             return ""
-        reason = framework_error(completed.stderr)
-        lines = nonempty_lines(completed.stderr)
-        if not reason and lines:
-            reason = lines[-1]
-        return reason or f"exit status {completed.returncode}"
+        lines = [f"exit status {completed.returncode}"]
+        lines += nonempty_lines(completed.stderr)
+        return framework_error(completed.stderr) or lines[-1]
 
     def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""
-        self._mark.write_text(_read_text(self._installed), encoding="utf-8")
+        self._mark.write_text(_read_text(self.installed), encoding="utf-8")
 
     def unmark(self) -> None:
         """Remove what says, to us and to AMLB, that the environment is whole."""
         self._mark.unlink(missing_ok=True)
-        self._installed.unlink(missing_ok=True)
+        self.installed.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the environment: what a half-made one lacks cannot be seen."""
@@ -277,11 +269,9 @@ def _install_framework(
             ),
             held=[lock],  # a set-up that outlives us must keep others out
         )
-    with log.open("rb") as source:
-        source.seek(log_start)
-        output = source.read().decode("utf-8", "replace")
+    output = log.read_bytes()[log_start:].decode("utf-8", "replace")
     import_error = environment.try_import()
-    if not status and not import_error and environment.is_marked_by_amlb():
+    if not status and not import_error and environment.installed.is_file():
         return ""
     # AMLB may end well without having set anything up, on a full disk for example
     return (
@@ -315,10 +305,7 @@ def explain_failed_setup(output: str, import_error: str) -> str:
     # pip frames what a package's own build said, and says itself no more than that it failed.
     builds = _BUILD_OUTPUT.findall(output)
     build_error = framework_error(textwrap.dedent(builds[-1])) if builds else ""
-    install_errors = []
-    for line in output.splitlines():
-        if line.startswith(("ERROR: ", "fatal: ")):
-            install_errors.append(line)
+    install_errors = re.findall("^(?:ERROR|fatal): .*", output, re.M)
     install_error = framework_error("\n".join(install_errors))
     if build_error and install_error.startswith("ERROR: Failed to build"):
         return f"{install_error}: {build_error}"  # which package, and why
@@ -333,32 +320,23 @@ def _pip_settings(
         return {}
     path = folder / "constraints.txt"
     path.write_text("\n".join(constraints) + "\n", encoding="utf-8")
-    # pip splits the variable at spaces, which an address does not have.
+    # the user's own, which the variable would hide from pip
+    own = os.environ.get("PIP_CONSTRAINT")
+    if own is None:
+        command = [str(python), "-m", "pip", "config", "list"]
+        settings = ""
+        with suppress(RunError):
+            settings = run_command(command, "pip", timeout=60)
+        quoted = re.findall(r"^(?:global|install)\.constraint=(.*)$", settings, re.M)
+        # pip prints the value as Python would, and splits it at spaces and line ends itself
+        own = " ".join(shlex.split(" ".join(quoted)))
     files = []
-    for file in _user_constraint_files(python):
+    for file in own.split():
         # AMLB runs in its checkout, where a path of the user's would lead elsewhere.
         is_path = "://" not in file and not file.startswith("file:")
         files.append(os.path.abspath(file) if is_path else file)
-    files.append(path.as_uri())
-    return {"PIP_CONSTRAINT": " ".join(files)}
-
-
-def _user_constraint_files(python: Path) -> list[str]:
-    """Return the user's own constraint files, which the variable would hide from pip."""
-    variable = os.environ.get("PIP_CONSTRAINT")
-    if variable is not None:
-        return variable.split()
-    command = [str(python), "-m", "pip", "config", "list"]
-    try:
-        settings = run_command(command, "pip", timeout=60)
-    except RunError:
-        return []
-    files = []
-    for quoted in re.findall(r"^(?:global|install)\.constraint=(.*)$", settings, re.M):
-        # pip prints the value as Python would, and splits it at spaces and line ends itself.
-        for value in shlex.split(quoted):
-            files += value.split()
-    return files
+    # pip splits the variable at spaces, which an address does not have
+    return {"PIP_CONSTRAINT": " ".join([*files, path.as_uri()])}
 
 
 def option_value(arguments: Sequence[str], short: str, long: str) -> str:
@@ -461,13 +439,11 @@ def read_known_frameworks(version: str) -> dict[str, KnownFramework]:
     path = folder / f"v{version}.yaml"
     if not path.is_file():
         # by numbers, so that 2.1.10 comes after 2.1.9
-        releases = {}
-        for file in folder.glob("*.yaml"):
-            numbers = file.stem.removeprefix("v").split(".")
-            releases[tuple(map(int, numbers))] = file
-        path = releases[max(releases)]
-    text = path.read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
+        path = max(
+            folder.glob("*.yaml"),
+            key=lambda file: list(map(int, re.findall(r"\d+", file.stem))),
+        )
+    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     known = {}
     for name, entry in table.items():
         known[name] = KnownFramework(

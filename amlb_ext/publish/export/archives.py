@@ -29,6 +29,7 @@ _UNIX = 3
 _BLOCK_BYTES = 1 << 20
 #: Hexadecimal digits of a content's hash in a name: 64 bits.
 _DIGITS = 16
+_VERIFY = "hardsynth verify tells what differs; the command that made the suite writes it again"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,13 @@ class Member:
     path: Path
     sha256: str
     suite_part: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        if self.suite_part is not None:
+            return len(self.suite_part)
+        return self.path.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -96,10 +104,7 @@ def suite_member(suite: Suite, file: str, name: str = "") -> Member:
         raise damaged_manifest(f"{file!r} is not among the suite's files")
     path = layout.at(file)
     if not path.is_file():
-        raise SuiteError(
-            f"{file} of the suite is missing",
-            "hardsynth verify tells what differs; the command that made the suite writes it again",
-        )
+        raise SuiteError(f"{file} of the suite is missing", _VERIFY)
     suite_part = None
     if path in (layout.frameworks, layout.constraints) and read_own_entries(path):
         suite_part = read_suite_part(path).encode("utf-8")
@@ -131,8 +136,7 @@ def plan_archive(stem: str, members: Sequence[Member]) -> Upload:
     """
     ordered = sorted(members, key=lambda member: member.name)
     # the hash is of names and checksums, so that nothing is packed to learn the archive's name
-    contents = [[member.name, member.sha256] for member in ordered]
-    content = json.dumps(contents)
+    content = json.dumps([[member.name, member.sha256] for member in ordered])
     digest = hashlib.sha256(content.encode()).hexdigest()
     return Upload(
         name=f"{stem}-{digest[:_DIGITS]}.zip",
@@ -177,7 +181,7 @@ def write_copy(member: Member, path: Path) -> str:
 
     def write(part: Path) -> None:
         with part.open("wb") as target:
-            copy_content(member, target)
+            _copy_content(member, target)
 
     return write_file(path, write)
 
@@ -190,35 +194,23 @@ def _write_archive(members: Sequence[Member], path: Path) -> None:
             entry.create_system = _UNIX
             entry.external_attr = _REGULAR_FILE << 16
             # beyond 2 GiB the entry takes another form, so the size is told before the content
-            entry.file_size = _file_size(member)
+            entry.file_size = member.size
             with opened.open(entry, "w") as target:
-                copy_content(member, target)
+                _copy_content(member, target)
 
 
-def _file_size(member: Member) -> int:
-    if member.suite_part is not None:
-        return len(member.suite_part)
-    try:
-        return member.path.stat().st_size
-    except OSError as error:
-        raise _unreadable_error(member, error) from None
-
-
-def copy_content(member: Member, target: IO[bytes]) -> None:
-    """Write the content of a file of the suite, if it is what the manifest promises.
-
-    Raises
-    ------
-    SuiteError
-    """
+def _copy_content(member: Member, target: IO[bytes]) -> None:
+    """Write the content of a file of the suite, if it is what the manifest promises."""
     source: IO[bytes]
-    if member.suite_part is not None:
-        source = io.BytesIO(member.suite_part)
-    else:
-        try:
+    try:
+        if member.suite_part is not None:
+            source = io.BytesIO(member.suite_part)
+        else:
             source = member.path.open("rb")
-        except OSError as error:
-            raise _unreadable_error(member, error) from None
+    except OSError as error:
+        raise SuiteError(
+            f"cannot read {member.file} of the suite: {error.strerror}", _VERIFY
+        ) from None
     digest = hashlib.sha256()
     with source:
         while block := source.read(_BLOCK_BYTES):
@@ -227,12 +219,5 @@ def copy_content(member: Member, target: IO[bytes]) -> None:
     if digest.hexdigest() != member.sha256:
         raise SuiteError(
             f"{member.file} was changed after the suite was written: its sha256 differs",
-            "hardsynth verify tells what differs; the command that made the suite writes it again",
+            _VERIFY,
         )
-
-
-def _unreadable_error(member: Member, error: OSError) -> SuiteError:
-    return SuiteError(
-        f"cannot read {member.file} of the suite: {error.strerror}",
-        "hardsynth verify tells what differs; the command that made the suite writes it again",
-    )

@@ -7,14 +7,12 @@ its folders in the address, and names its copy by what follows the last slash.
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 from urllib.parse import urlsplit
 
 from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import PublishError
 
-SCHEMES = ("http", "https", "s3")
-_EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
+_EXAMPLE = "type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
 #: What may stand in the path of an address; a brace would be a placeholder to AMLB.
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
 #: What may stand in a key of S3 without escapes.
@@ -48,96 +46,67 @@ def check_base_url(url: str) -> str:
 and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
     """
     scheme, mark, rest = url.partition("://")
-    scheme = scheme.lower()
-    if not mark:
-        _refuse(
-            url, "it does not begin with a scheme such as https://", f"type {_EXAMPLE}"
-        )
-    if scheme in ("s3a", "s3n"):
-        _refuse(
-            url,
-            f"AMLB calls {scheme} s3",
-            f"type --base-url {redact_url(f's3://{rest}')}",
-        )
-    if scheme not in SCHEMES:
-        kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
-        _refuse(
-            url,
-            f"AMLB fetches by http, https and s3, not by {kind}",
-            f"type {_EXAMPLE}",
-        )
+    problem = _find_problem(scheme.lower(), rest) if mark else _NO_SCHEME
+    if problem:
+        why, remedy = problem
+        raise PublishError(f"--base-url {redact_url(url)!r}: {why}", remedy)
     place, _, path = rest.partition("/")
+    return f"{scheme.lower()}://{place}/{path}".rstrip("/")
+
+
+_NO_SCHEME = ("it does not begin with a scheme such as https://", _EXAMPLE)
+
+
+def _find_problem(scheme: str, rest: str) -> tuple[str, str] | None:
+    """Return why AMLB cannot fetch from an address, and what to type instead; None if it can."""
+    if scheme not in ("http", "https", "s3"):
+        kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
+        return f"AMLB fetches by http, https and s3, not by {kind}", _EXAMPLE
     if "?" in rest or "#" in rest:
-        _refuse(
-            url,
+        return (
             "AMLB names a file by the end of its address, so nothing may follow the name",
             "leave out ? and # and what follows them; a server that wants a key in the address "
             "cannot serve AMLB, but s3:// takes the worker's own credentials",
         )
+    place, _, path = rest.partition("/")
+    has_port = re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
     # a password may hold a slash, and then "@" stands behind the first one
-    has_password = "@" in rest and ":" in place and not _has_port(place)
-    if "@" in place or has_password:
-        _refuse(
-            url,
+    if "@" in place or ("@" in rest and ":" in place and not has_port):
+        return (
             "user and password would be written into every definition",
             "leave them out; with s3:// the worker's own credentials are used",
         )
     folders = path.rstrip("/").split("/")
-    has_odd_folder = any(folder in ("", ".", "..") for folder in folders)
     # without a folder, the files stand at the root of the server or the bucket
-    if path.strip("/") and has_odd_folder:
-        _refuse(
-            url, "its folder has an empty part, a . or a ..", "write the folder out"
-        )
+    if path.strip("/") and not {"", ".", ".."}.isdisjoint(folders):
+        return "its folder has an empty part, a . or a ..", "write the folder out"
     if scheme == "s3":
-        _check_bucket(url, place, path)
-    else:
-        _check_host(url, place, path)
-    return f"{scheme}://{place}/{path}".rstrip("/")
-
-
-def _check_bucket(url: str, bucket: str, key: str) -> None:
-    if not _BUCKET.fullmatch(bucket):
-        _refuse(
-            url,
-            "s3:// must be followed by a bucket: 3 to 63 lower-case letters, digits, - and .",
-            "type --base-url s3://BUCKET/FOLDER",
-        )
-    if not _KEY.fullmatch(key):
-        _refuse(
-            url,
-            "AMLB uses the key as it is written, without decoding escapes",
-            "use a folder of letters, digits, - _ . only",
-        )
-
-
-def _check_host(url: str, place: str, path: str) -> None:
-    host = place.rpartition(":")[0] if _has_port(place) else place
+        if not _BUCKET.fullmatch(place):
+            return (
+                "s3:// must be followed by a bucket: 3 to 63 lower-case letters, digits, - and .",
+                "type --base-url s3://BUCKET/FOLDER",
+            )
+        if not _KEY.fullmatch(path):
+            return (
+                "AMLB uses the key as it is written, without decoding escapes",
+                "use a folder of letters, digits, - _ . only",
+            )
+        return None
+    host = place.rpartition(":")[0] if has_port else place
     if not _HOST.fullmatch(host):
-        _refuse(
-            url,
+        return (
             "the scheme must be followed by a host in ASCII, with a port at most",
-            f"type {_EXAMPLE}",
+            _EXAMPLE,
         )
     if not _PATH.fullmatch(path):
-        _refuse(
-            url,
+        return (
             "it holds a space, a brace or another character that cannot stand in an address",
             "write it percent-encoded, e.g. %20 for a space",
         )
     # reading the port checks it
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"{scheme}://{rest}")
         is_address = bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_address = False
-    if not is_address:
-        _refuse(url, "it is not an address", f"type {_EXAMPLE}")
-
-
-def _has_port(place: str) -> bool:
-    return re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
-
-
-def _refuse(url: str, why: str, remedy: str) -> NoReturn:
-    raise PublishError(f"--base-url {redact_url(url)!r}: {why}", remedy)
+    return None if is_address else ("it is not an address", _EXAMPLE)

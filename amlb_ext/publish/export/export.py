@@ -11,12 +11,16 @@ over http or https.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.core.errors import PublishError, suggest_nearest
+from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import sha256_file, write_text
+from amlb_ext.core.paths import amlb_places
+from amlb_ext.core.progress import Bar
 from amlb_ext.publish.export.archives import (
     Member,
     Upload,
@@ -25,18 +29,51 @@ from amlb_ext.publish.export.archives import (
     plan_copy,
     suite_member,
     write_copy,
+    write_upload,
 )
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder, about_suite
-from amlb_ext.publish.export.write import Export, write_uploads
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout
 from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
 
-#: How the data are packed: an archive per AMLB task, or every file as it is.
-FORMS = ("archives", "files")
+#: Files of a suite that stand as they are in an export.
+_COPIED = ("extensions/", "frameworks.yaml", "constraints.yaml")
 #: Names that are safe as parts of an address and of a path, wherever AMLB runs.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """What was written.
+
+    Attributes
+    ----------
+    out : Path
+        The user directory.
+    url : str
+        Where ``upload/`` is expected, without its last slash.
+    form : {'archives', 'files'}
+        How the data are packed.
+    suite : str
+        Archive of the suite itself; its results are reported with the suite, not the export.
+    definitions : dict of str to int
+        Number of AMLB tasks by benchmark definition.
+    uploads : dict of str to dict
+        By name: ``sha256``, ``bytes`` and, by name in the archive, the suite's ``files``.
+    """
+
+    out: Path
+    url: str
+    form: str
+    suite: str
+    definitions: dict[str, int]
+    uploads: dict[str, dict[str, Any]]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all uploads."""
+        return sum(int(about["bytes"]) for about in self.uploads.values())
 
 
 def export_suite(
@@ -79,8 +116,6 @@ def export_suite(
         There is no whole suite, or the disk cannot be written.
     """
     address = check_base_url(url)
-    if form not in FORMS:
-        raise PublishError(f"there is no form {form!r}", suggest_nearest(form, FORMS))
     suite = open_suite(directory)
     manifest = suite.manifest
     out = Path(out) if out else Path(f"{suite.root.resolve().name}_export")
@@ -115,7 +150,9 @@ def export_suite(
             copies_of[file] = f"{address}/{copy.name}"
     whole_suite = plan_archive(f"{suite.name}-suite", list(all_members(suite)))
     uploads[whole_suite.name] = whole_suite
-    copies = [suite_member(suite, file) for file in manifest.files if _is_copied(file)]
+    copies = [
+        suite_member(suite, file) for file in manifest.files if file.startswith(_COPIED)
+    ]
 
     # the definitions, with addresses in place of files; of an archive AMLB finds out what is in it
     own_place = Layout(Path())
@@ -124,29 +161,43 @@ def export_suite(
         lambda task, file: archives.get(task.name) or copies_of[file]
     )
     for name, entries in addressed.items():
-        place = own_place.relative(own_place.definition(name))
-        texts[place] = yaml_text(
-            [_name_archive(entry, archives.values()) for entry in entries]
-        )
+        for entry in entries:
+            dataset = entry["dataset"]
+            [address, *_] = dataset.get("train", [""])
+            if address in archives.values():
+                kept = {"target": dataset["target"], "type": dataset["type"]}
+                entry["dataset"] = {"path": address, **kept}
+        texts[own_place.relative(own_place.definition(name))] = yaml_text(entries)
     # now everything is planned; a killed export is recognised by what is recorded first
     places = [f"{UPLOAD}/{name}" for name in uploads]
     places += [member.file for member in copies]
     folder.begin([*places, *texts])
+    files = {}
+    about: dict[str, dict[str, Any]] = {}
+    with Bar(total=len(uploads), desc="export", unit="file", disable=quiet) as bar:
+        for name, upload in uploads.items():
+            place = f"{UPLOAD}/{name}"
+            path = folder.root / place
+            digest = folder.finished_upload(place) or write_upload(upload, path)
+            files[place] = digest
+            about[name] = {
+                "sha256": digest,
+                "bytes": path.stat().st_size,
+                "files": {member.name: member.file for member in upload.members},
+            }
+            bar.update()
+    for member in copies:
+        files[member.file] = write_copy(member, folder.root / member.file)
+    for place, text in texts.items():
+        files[place] = write_text(folder.root / place, text)
     export = Export(
         out=folder.root,
         url=address,
         form="archives" if archives else "files",
         suite=whole_suite.name,
         definitions={name: len(entries) for name, entries in definitions.items()},
-        uploads=write_uploads(folder, uploads, quiet),
+        uploads=about,
     )
-    files = {}
-    for name, entry in export.uploads.items():
-        files[f"{UPLOAD}/{name}"] = entry["sha256"]
-    for member in copies:
-        files[member.file] = write_copy(member, folder.at(member.file))
-    for place, text in texts.items():
-        files[place] = write_text(folder.at(place), text)
     record = {
         "version": manifest.version,
         "base_url": export.url,
@@ -176,19 +227,33 @@ def all_members(suite: Suite) -> Iterator[Member]:
             yield Member(name=file, file=file, path=path, sha256=sha256_file(path))
 
 
-def _is_copied(file: str) -> bool:
-    """Whether a file of the suite stands as it is in the export."""
-    return file.startswith("extensions/") or file in (
-        "frameworks.yaml",
-        "constraints.yaml",
+def export_summary(export: Export, suite: str) -> str:
+    """Return what was written, and the commands that upload, run and report it."""
+    out = shlex.quote(str(export.out))
+    folder = shlex.quote(str(export.out / UPLOAD))
+    definitions = [f"{name} ({n} tasks)" for name, n in export.definitions.items()]
+    main_definition = next(iter(export.definitions))
+
+    size = f"{export.bytes / 2**20:.1f} MB"
+    put = (
+        f"put the {len(export.uploads)} files of {folder} ({size}) below {export.url}/"
     )
-
-
-def _name_archive(entry: dict[str, Any], archives: Collection[str]) -> dict[str, Any]:
-    """Return an entry of a definition that names its archive once, where its files are in one."""
-    dataset = entry["dataset"]
-    [address, *_] = dataset.get("train", [""])
-    if address not in archives:
-        return entry
-    packed = {"path": address, "target": dataset["target"], "type": dataset["type"]}
-    return {**entry, "dataset": packed}
+    # only S3 has one command for all files
+    if export.url.startswith("s3://"):
+        put += (
+            f"\n            aws s3 cp --recursive {folder} {shlex.quote(export.url)}/"
+        )
+    lines = [
+        f"{out}: an AMLB user directory with the definitions {', '.join(definitions)}",
+        f"  upload:   {put}",
+        f"  run:      hardsynth run FRAMEWORK -u {out} -b {main_definition} -r results",
+        f"            or AMLB itself: python runbenchmark.py FRAMEWORK {main_definition} "
+        f"{amlb_places(export.out)}",
+        f"  report:   hardsynth report {shlex.quote(suite)} --results results",
+    ]
+    if export.form == "archives":
+        lines.append(
+            "  note:     give every run of AutoGluon an input folder of its own (-i), or export "
+            "with --form files"
+        )
+    return "\n".join(lines)
