@@ -23,7 +23,6 @@ from amlb_ext.difficulty.files import ROW_COLUMNS, collect_rows, collect_tasks
 from amlb_ext.publish.arff import Attribute, arff_text
 from amlb_ext.publish.describe import PAPER, data_set_xml, fit_texts, licence_terms
 from amlb_ext.publish.limits import Licence, server_name, settle_licences
-from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import (
     data_problems,
     megabytes,
@@ -32,7 +31,7 @@ from amlb_ext.publish.plan import (
 )
 from amlb_ext.publish.publish import DataOutcome, licence_cell, run_step
 from amlb_ext.publish.server import Server, host_name
-from amlb_ext.publish.steps import Steps
+from amlb_ext.publish.steps import Journal, Steps
 from amlb_ext.publish.unit import DataSet
 from amlb_ext.suite import SuiteFiles
 

@@ -35,9 +35,8 @@ from amlb_ext.publish.croissant import (
     record_set,
 )
 from amlb_ext.publish.describe import PAPER, certificate_verdict, licence_terms
-from amlb_ext.publish.export.archives import write_copy
 from amlb_ext.publish.export.base_url import check_base_url
-from amlb_ext.publish.export.export import all_members
+from amlb_ext.publish.export.export import all_members, write_copy
 from amlb_ext.publish.export.folder import is_new_folder
 from amlb_ext.publish.limits import Licence, settle_licences
 from amlb_ext.suite.definition import yaml_text

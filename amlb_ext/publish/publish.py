@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.publish import lookup
 from amlb_ext.publish.describe import alias_of, suite_texts
-from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import PlannedUnit, PublishPlan, megabytes
 from amlb_ext.publish.server import (
     FATAL,
@@ -25,7 +23,13 @@ from amlb_ext.publish.server import (
     Uncertain,
     host_name,
 )
-from amlb_ext.publish.steps import Steps
+from amlb_ext.publish.steps import (
+    Journal,
+    Steps,
+    find_suite,
+    list_statuses,
+    read_data_set,
+)
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0
@@ -34,8 +38,6 @@ _FIRST_PAUSE = 2.0
 _LONGEST_PAUSE = 30.0
 #: How many times longer each pause is than the one before.
 _PAUSE_GROWTH = 1.5
-#: Seconds until the second message about waiting; the next ones come at twice the time each.
-_SECOND_MESSAGE = 5.0
 #: After so many units in a row without an answer the others are not tried.
 _SILENT_UNITS = 2
 
@@ -203,7 +205,7 @@ class _Publication:
         report.alias = alias_of(units)
         texts = suite_texts(self.plan.suite, units, self.plan.url)
         try:
-            existing = lookup.find_suite(self.server, report.alias)
+            existing = find_suite(self.server, report.alias)
             if existing is not None and existing[1] != set(task_ids):
                 report.alias = alias_of(units, task_ids)
             report.suite_id = self.steps.ensure_suite(report.alias, texts, task_ids)
@@ -243,33 +245,21 @@ class _Publication:
 
     def _wait_until_active(self) -> set[int]:
         """Wait until the data sets are active; return those that are."""
-        by_id = {
-            outcome.data_id: (planned.unit, outcome)
-            for planned, outcome in self.units
-            if outcome.data_id is not None
-        }
-        pending = set(by_id)
+        outcomes = {outcome.data_id: outcome for outcome in self.report.outcomes}
+        pending = {data_id for data_id in outcomes if data_id is not None}
+        total = len(pending)
         active: set[int] = set()
         begun = self.clock()
         pause = _FIRST_PAUSE
-        next_message = _SECOND_MESSAGE
         looks = 0
         while pending:
-            now_active = set()
             try:
-                statuses = lookup.list_statuses(
-                    self.server, "data_id", *sorted(pending)
-                )
-                now_active = {id_ for id_ in pending if statuses.get(id_) == "active"}
+                statuses = list_statuses(self.server, "data_id", *sorted(pending))
             except (Uncertain, Refused) as error:
+                statuses = {}
                 self.say(f"cannot ask for the status of the data sets: {error.message}")
-            for data_id in sorted(now_active):
-                unit, _ = by_id[data_id]
-                last = self.journal.last(unit.key, "active")
-                if last.get("id") != data_id:
-                    self.journal.write(unit.key, "active", "active", id=data_id)
-            active |= now_active
-            pending -= now_active
+            active |= {one for one in pending if statuses.get(one) == "active"}
+            pending -= active
             elapsed = self.clock() - begun
             looks += 1
             # one request for each data set: only at looks 1, 2, 4, 8 ... and at the end
@@ -277,29 +267,26 @@ class _Publication:
             is_over = elapsed >= self.wait
             if is_power_of_two or is_over:
                 for data_id in sorted(pending):
-                    _, outcome = by_id[data_id]
-                    if self._has_failed(data_id, outcome):
+                    if self._has_failed(data_id, outcomes[data_id]):
                         pending.discard(data_id)
             if not pending or is_over:
                 break
-            if elapsed >= next_message or looks == 1:
-                next_message = max(next_message, 2 * elapsed)
+            if is_power_of_two:
                 self.say(
-                    f"waiting until {len(pending)} of {len(by_id)} data sets are active: "
+                    f"waiting until {len(pending)} of {total} data sets are active: "
                     f"{elapsed:.0f} of at most {self.wait:.0f} s"
                 )
-            time_left = self.wait - elapsed
-            self.server.sleep(min(pause, time_left))
+            self.server.sleep(min(pause, self.wait - elapsed))
             pause = min(_LONGEST_PAUSE, pause * _PAUSE_GROWTH)
         for data_id in pending:
-            _, outcome = by_id[data_id]
-            outcome.reason = f"data set {data_id} is not active after {self.wait:.0f} s"
+            reason = f"data set {data_id} is not active after {self.wait:.0f} s"
+            outcomes[data_id].reason = reason
         return active
 
     def _has_failed(self, data_id: int, outcome: PublishOutcome) -> bool:
         """Whether the server could not process a data set, or somebody deactivated it."""
         try:
-            data_set = lookup.read_data_set(self.server, data_id)
+            data_set = read_data_set(self.server, data_id)
         except (Uncertain, Refused):
             return False
         if data_set.error:

@@ -23,7 +23,12 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.locks import is_locked
-from amlb_ext.runner.processes import nonempty_lines
+from amlb_ext.runner.processes import (
+    COLOUR,
+    MAX_CHARACTERS,
+    framework_error,
+    nonempty_lines,
+)
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"
@@ -215,7 +220,7 @@ class RunLog:
         >>> log.started, log.crashes
         ({Job(task='toy', fold=0)}, {Job(task='toy', fold=0): 'ValueError: too few rows'})
         """
-        plain = _COLOUR.sub("", text)
+        plain = COLOUR.sub("", text)
         starts = list(_STARTED.finditer(plain))
         crashes = {}
         for start, following in itertools.zip_longest(starts, starts[1:]):
@@ -230,7 +235,7 @@ class RunLog:
             started=set(map(_named_job, starts)),
             reasons={_named_job(fail): fail[3].strip() for fail in fails},
             crashes=crashes,
-            last_error=last_line[:_MAX_CHARACTERS] if has_ended_so else "",
+            last_error=last_line[:MAX_CHARACTERS] if has_ended_so else "",
             unknown_framework=unknown[1] if unknown else "",
         )
 
@@ -305,9 +310,6 @@ _STARTED = re.compile(r"Starting job [^\s`]*\.([\w-]+)\.(\d+)\.[^.\s]+\.$", re.M
 _FAILED = re.compile(
     r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)"
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-#: Of an error's line, which may hold a whole data frame.
-_MAX_CHARACTERS = 300
 #: Of an error's text, by which it is known again where AMLB has cut it.
 _COMPARED_CHARACTERS = 60
 
@@ -364,33 +366,9 @@ def name_cause(reason: str, cause: str) -> str:
     return cause if is_same or _CRASHED.match(reason) else reason
 
 
-_OWN_ERROR = re.compile(
-    # Python's, but AMLB's own ones, which say no more than that a process failed.
-    r"^(?:\w+\.)*(?!CalledProcessError|NoResultError|StaleProcessError)"
-    r"\w*(?:Error|Exception|Interrupt|NotFound)\b: .*$"
-    # pip's, git's, apt's; not pip's remark on packages that nobody asked for
-    r"|^(?:ERROR|error|fatal|E): (?!pip's dependency resolver|Command ).*$",
-    re.M,
-)
-
-
-def framework_error(log: str) -> str:
-    """Return the last line that is an error of the framework's own, or of what installs it.
-
-    Examples
-    --------
-    >>> framework_error("ERROR: No matching distribution found for x\\nCalledProcessError: 1")
-    'ERROR: No matching distribution found for x'
-    >>> framework_error("all is well")
-    ''
-    """
-    errors = _OWN_ERROR.findall(_COLOUR.sub("", log))
-    return errors[-1].strip()[:_MAX_CHARACTERS] if errors else ""
-
-
 def _why_run_ended(log: str, amlb_exit: int) -> str:
     """Return the error that ended the whole run, or nothing."""
-    lines = nonempty_lines(_COLOUR.sub("", log))
+    lines = nonempty_lines(COLOUR.sub("", log))
     # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
     for line, following in reversed(list(itertools.pairwise(lines))):
         if line == "ERROR:":

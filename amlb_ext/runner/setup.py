@@ -16,7 +16,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -33,21 +32,23 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.processes import (
     Say,
+    framework_error,
     locked,
-    nonempty_lines,
     run_amlb,
     run_command,
     say_nothing,
     say_on_stderr,
 )
-from amlb_ext.runner.run_folder import framework_error
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")
 #: Seconds that the import of a framework may take.
 IMPORT_TIME = 600.0
 #: Runs a framework's script up to where it would begin to work.
-_IMPORT = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='hardsynth_check')"
+_IMPORT = (
+    "import os, runpy, sys; os.chdir(sys.argv[1]); "
+    "runpy.run_path(sys.argv[2], run_name='hardsynth_check')"
+)
 #: What pip shows of the build of a package that failed.
 _BUILD_OUTPUT = re.compile(
     r"╰─> \[\d+ lines of output\]\n(.*?)^ *\[end of output\]", re.S | re.M
@@ -200,29 +201,18 @@ class _FrameworkEnvironment:
         if not python.exists() or not script.is_file():
             return ""  # it runs in AMLB's own environment
         root = str(self.checkout.root)
-        environment = {**os.environ, "PYTHONPATH": root, "AMLB_PATH": root}
-        environment.pop("PYTHONHOME", None)
+        failing = "its import"
         try:
-            completed = subprocess.run(
-                [str(python), "-W", "ignore", "-c", _IMPORT, str(script)],
-                cwd=root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
+            run_command(
+                [str(python), "-W", "ignore", "-c", _IMPORT, root, str(script)],
+                failing,
                 timeout=IMPORT_TIME,
-                check=False,
+                PYTHONPATH=root,
+                AMLB_PATH=root,
             )
-        except subprocess.TimeoutExpired:
-            return f"its import did not finish within {IMPORT_TIME:g} s"
-        except OSError as error:
-            return f"{python}: {error.strerror}"
-        if not completed.returncode:
-            return ""
-        lines = [f"exit status {completed.returncode}"]
-        lines += nonempty_lines(completed.stderr)
-        return framework_error(completed.stderr) or lines[-1]
+        except RunError as error:
+            return error.message.removeprefix(f"{failing}: ")
+        return ""
 
     def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""

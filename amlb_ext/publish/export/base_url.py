@@ -13,13 +13,12 @@ from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import PublishError
 
 _EXAMPLE = "type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
-#: What may stand in the path of an address; a brace would be a placeholder to AMLB.
-_PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
-#: What may stand in a key of S3 without escapes.
-_KEY = re.compile(r"[A-Za-z0-9._!'()*/-]*")
-#: Names that S3 allows for buckets.
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+#: What a folder may be called; a brace would be a placeholder to AMLB.
+_FOLDER = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+")
+#: Names that S3 allows for buckets, and what may stand in a key of S3 without escapes.
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+_KEY = re.compile(r"[A-Za-z0-9._!'()*-]+")
 
 
 def check_base_url(url: str) -> str:
@@ -43,70 +42,37 @@ def check_base_url(url: str) -> str:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.PublishError: --base-url 'ftp://host.org': AMLB fetches by http, https \
-and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
+and s3 alone (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
     """
-    scheme, mark, rest = url.partition("://")
-    problem = _find_problem(scheme.lower(), rest) if mark else _NO_SCHEME
-    if problem:
-        why, remedy = problem
-        raise PublishError(f"--base-url {redact_url(url)!r}: {why}", remedy)
-    place, _, path = rest.partition("/")
-    return f"{scheme.lower()}://{place}/{path}".rstrip("/")
-
-
-_NO_SCHEME = ("it does not begin with a scheme such as https://", _EXAMPLE)
-
-
-def _find_problem(scheme: str, rest: str) -> tuple[str, str] | None:
-    """Return why AMLB cannot fetch from an address, and what to type instead; None if it can."""
+    start = f"--base-url {redact_url(url)!r}"
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
     if scheme not in ("http", "https", "s3"):
-        kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
-        return f"AMLB fetches by http, https and s3, not by {kind}", _EXAMPLE
+        raise PublishError(
+            f"{start}: AMLB fetches by http, https and s3 alone", _EXAMPLE
+        )
     if "?" in rest or "#" in rest:
-        return (
-            "AMLB names a file by the end of its address, so nothing may follow the name",
+        raise PublishError(
+            f"{start}: AMLB names a file by the end of its address, so nothing may follow the name",
             "leave out ? and # and what follows them; a server that wants a key in the address "
             "cannot serve AMLB, but s3:// takes the worker's own credentials",
         )
-    place, _, path = rest.partition("/")
-    has_port = re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
-    # a password may hold a slash, and then "@" stands behind the first one
-    if "@" in place or ("@" in rest and ":" in place and not has_port):
-        return (
-            "user and password would be written into every definition",
-            "leave them out; with s3:// the worker's own credentials are used",
-        )
-    folders = path.rstrip("/").split("/")
-    # without a folder, the files stand at the root of the server or the bucket
-    if path.strip("/") and not {"", ".", ".."}.isdisjoint(folders):
-        return "its folder has an empty part, a . or a ..", "write the folder out"
-    if scheme == "s3":
-        if not _BUCKET.fullmatch(place):
-            return (
-                "s3:// must be followed by a bucket: 3 to 63 lower-case letters, digits, - and .",
-                "type --base-url s3://BUCKET/FOLDER",
-            )
-        if not _KEY.fullmatch(path):
-            return (
-                "AMLB uses the key as it is written, without decoding escapes",
-                "use a folder of letters, digits, - _ . only",
-            )
-        return None
-    host = place.rpartition(":")[0] if has_port else place
-    if not _HOST.fullmatch(host):
-        return (
-            "the scheme must be followed by a host in ASCII, with a port at most",
-            _EXAMPLE,
-        )
-    if not _PATH.fullmatch(path):
-        return (
-            "it holds a space, a brace or another character that cannot stand in an address",
-            "write it percent-encoded, e.g. %20 for a space",
-        )
+    place, *folders = rest.rstrip("/").split("/")
+    place_form, folder_form = (_BUCKET, _KEY) if scheme == "s3" else (_HOST, _FOLDER)
+    is_address = place_form.fullmatch(place) and all(
+        map(folder_form.fullmatch, folders)
+    )
     # reading the port checks it
     try:
-        parts = urlsplit(f"{scheme}://{rest}")
-        is_address = bool(parts.hostname) and parts.port != 0
+        _ = urlsplit(url).port
     except ValueError:
         is_address = False
-    return None if is_address else ("it is not an address", _EXAMPLE)
+    if not is_address or not {".", ".."}.isdisjoint(folders):
+        raise PublishError(
+            f"{start}: AMLB could not fetch from below it; what follows https:// is a host in "
+            "ASCII, with a port at most and no user or password, what follows s3:// a bucket of 3 "
+            "to 63 lower-case letters, digits, - and .; then folders, none of them empty, . or ..",
+            f"{_EXAMPLE}; in https:// percent-encode a space, a brace and the like (%20), in "
+            "s3:// use letters, digits, - _ . alone",
+        )
+    return "/".join([f"{scheme}://{place}", *folders])
