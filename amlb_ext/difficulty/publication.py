@@ -104,13 +104,6 @@ class DifficultyUnit(DataSet):
         }
 
 
-@dataclass(kw_only=True)
-class DifficultyOutcome(DataOutcome):
-    """What became of a data set: it is ``sent``, or ``there``, on the server already."""
-
-    task: str
-
-
 def plan_difficulty(
     directory: str | Path,
     *,
@@ -240,8 +233,10 @@ def publish_difficulty(
     server: Server,
     *,
     say: Callable[[str], object] = lambda text: None,
-) -> list[DifficultyOutcome]:
+) -> list[DataOutcome]:
     """Send data sets and tag them, or continue where an earlier run was broken off.
+
+    One that is done is ``sent``, or ``there``, on the server already.
 
     Parameters
     ----------
@@ -258,12 +253,12 @@ def publish_difficulty(
         The key is refused, or the journal cannot be written.
     """
     suite = SuiteFiles.load(directory)
-    outcomes = [DifficultyOutcome(name=unit.name, task=unit.task) for unit in units]
+    outcomes = [DataOutcome(name=unit.name) for unit in units]
     path = suite.layout.publication(host_name(server.url))
     with Journal(path).held() as journal:
         steps = Steps(server, journal)
 
-        def send(unit: DifficultyUnit, outcome: DifficultyOutcome) -> None:
+        def send(unit: DifficultyUnit, outcome: DataOutcome) -> None:
             data_id, is_new = steps.ensure_data_set(unit, unit.xml)
             outcome.data_id = data_id
             steps.ensure_tag(unit.key, "data", data_id)
@@ -290,7 +285,7 @@ def plan_text(units: list[dict[str, Any]], url: str) -> str:
     return "\n".join(lines)
 
 
-def outcomes_text(outcomes: Sequence[DifficultyOutcome]) -> str:
+def outcomes_text(outcomes: Sequence[DataOutcome]) -> str:
     """Return what became of each data set."""
     rows = [
         [shorten_text(outcome.name, 48), outcome.data_id, outcome.status]

@@ -41,8 +41,7 @@ def describe_split(unit: PublishUnit) -> str:
     procedure = rows.procedure
     n_train = unit.amlb_task.train_rows[unit.fold]
     n_test = unit.amlb_task.test_rows[unit.fold]
-    sent_train = len(rows.train)
-    sent_test = len(rows.test)
+    sent_train, sent_test = len(rows.train), len(rows.test)
     if isinstance(rows, AllRows):
         return (
             f"{len(rows)} rows: all {n_train} training rows, then all {n_test} test rows. The "
@@ -171,20 +170,17 @@ def fit_texts(
         "licence": licence.text,
         "original_data_url": origin.url if is_address and is_short else "",
     }
-    texts = {}
     notes = []
     for field, text in full_texts.items():
         # in ASCII first: a character may become several
         plain = ascii_text(text)
-        fitted = cut_text(plain, DATA[field].length)
-        texts[field] = fitted
-        if fitted != plain:
-            notes.append(
-                f"{field} was cut from {len(plain)} to {len(fitted)} characters"
-            )
+        full_texts[field] = cut_text(plain, DATA[field].length)
+        if full_texts[field] != plain:
+            most = DATA[field].length
+            notes.append(f"{field} was cut from {len(plain)} to {most} characters")
         if plain != text:
             notes.append(f"{field} was written in ASCII")
-    return texts, notes
+    return full_texts, notes
 
 
 def suite_texts(

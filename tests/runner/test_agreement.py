@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from amlb_ext.core.config import build_config
@@ -72,11 +72,6 @@ def other_forest():
 def test_another_seed_is_still_f():
     for seed in range(2):
         assert not find_disagreements("t_full", compared(forest, seed=10 * seed))
-
-
-def test_another_seed_of_a_regression_is_still_f():
-    make = lambda seed: RandomForestRegressor(30, random_state=seed)  # noqa: E731
-    assert not find_disagreements("t_full", compared(make, regression=True))
 
 
 def test_the_same_model_with_noise_of_versions_is_f():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,14 +118,6 @@ def test_seed_and_cores_reach_the_model(pipeline):
         1,
         1,
     )
-
-
-def test_params_from_a_namespace(pipeline):
-    class Namespace(SimpleNamespace):
-        """As AMLB's: what a YAML mapping below ``params`` becomes."""
-
-    params = {"classifier": "sklearn.svm.SVC", "classifier_params": Namespace(C=2.0)}
-    assert pipeline.Settings.from_params(params).classifier_params == {"C": 2.0}
 
 
 @pytest.mark.parametrize(
