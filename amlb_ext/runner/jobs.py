@@ -105,7 +105,7 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     RunError
         No results at all, or none of this suite.
     """
-    rows, runs, notes = _read_outdirs(outdirs)
+    rows, runs = _read_outdirs(outdirs)
     adopted: list[dict[str, Any]] = []
     original_notes: list[str] = []
     pair = suite.manifest.pair
@@ -122,8 +122,8 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
         found, original_notes = adopt_results(suite, pair, rows[is_original], original)
         rows = rows[~is_original]
         adopted = [_adopted_record(job) for job in found]
-    rows, runs, notes_on_others = _select_own(suite.amlb_tasks, rows, runs)
-    notes += [*notes_on_others, *original_notes]
+    rows, runs, notes = _select_own(suite.amlb_tasks, rows, runs)
+    notes += original_notes
     records: list[dict[str, Any]] = []
     for run in runs:
         own_rows = _rows_of_run(run, rows)
@@ -162,8 +162,8 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     RunError
         No results at all.
     """
-    rows, runs, notes = _read_outdirs(outdirs)
-    rows, runs, notes_on_others = _select_own(tasks, rows, runs)
+    rows, runs = _read_outdirs(outdirs)
+    rows, runs, notes = _select_own(tasks, rows, runs)
     done = {job_of_row(row) for row in rows.to_dict("records")}
     for run in runs:
         done |= {job for job in _tried_jobs(run) if job.task in set(tasks)}
@@ -174,7 +174,7 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     table = pd.DataFrame(columns=list(JOB_COLUMNS))
     if records:
         table = _job_table(records, tasks)
-    return JobTable(table, rows.reset_index(drop=True), (*notes, *notes_on_others))
+    return JobTable(table, rows.reset_index(drop=True), tuple(notes))
 
 
 def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
@@ -236,8 +236,8 @@ def _job_table(
 
 def _read_outdirs(
     outdirs: Iterable[Path | str],
-) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
-    """Return the rows of all folders, with their run, all runs, with or without rows, and notes."""
+) -> tuple[pd.DataFrame, list[RunFolder]]:
+    """Return the rows of all folders, with their run, and all runs, with or without rows."""
     frames: list[pd.DataFrame] = []
     runs: dict[str, RunFolder] = {}
     for outdir in map(Path, outdirs):
@@ -257,8 +257,7 @@ def _read_outdirs(
     for path in rows["run"].unique():
         if path not in runs:  # rows in a folder that is no run's, e.g. results.csv
             runs[path] = RunFolder(path=Path(path))
-    rows = rows.drop_duplicates()
-    return rows, *_without_unknown_frameworks(list(runs.values()), rows)
+    return rows.drop_duplicates(), list(runs.values())
 
 
 def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
@@ -266,29 +265,6 @@ def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
     subfolders = sorted(path for path in outdir.glob("*") if path.is_dir())
     found = map(read_run_folder, [outdir, *subfolders])
     return {str(run.path): run for run in found if run is not None}
-
-
-def _without_unknown_frameworks(
-    runs: list[RunFolder], rows: pd.DataFrame
-) -> tuple[list[RunFolder], list[str]]:
-    """Return the runs without those of mistyped names, and a note on each such name.
-
-    AMLB ends such a run before its first job, so the name is no entrant of any comparison.
-    """
-    kept = []
-    folders: dict[str, list[str]] = {}
-    for run in runs:
-        name = run.log.unknown_framework
-        if name and _rows_of_run(run, rows).empty:
-            folders.setdefault(name, []).append(str(run.path))
-        else:
-            kept.append(run)
-    notes = [
-        f"{name} never finished a job: AMLB knew no framework of that name. It is not "
-        f"compared; its folder can be deleted ({', '.join(paths)})."
-        for name, paths in folders.items()
-    ]
-    return kept, notes
 
 
 def _select_own(

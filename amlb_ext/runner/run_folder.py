@@ -196,15 +196,12 @@ class RunLog:
         The last error of each started job's own process; empty where there is none.
     last_error : str
         The last line where it is an error's, else empty.
-    unknown_framework : str
-        The framework that AMLB does not know; empty where there is none.
     """
 
     started: set[Job] = field(default_factory=set)
     reasons: dict[Job, str] = field(default_factory=dict)
     crashes: dict[Job, str] = field(default_factory=dict)
     last_error: str = ""
-    unknown_framework: str = ""
 
     @classmethod
     def read(cls, text: str) -> RunLog:
@@ -230,13 +227,11 @@ class RunLog:
         fails = _FAILED.finditer(plain)
         last_line = (nonempty_lines(plain) or [""])[-1]
         has_ended_so = _ERROR_LINE.match(last_line)
-        unknown = _UNKNOWN_FRAMEWORK.search(plain)
         return cls(
             started=set(map(_named_job, starts)),
             reasons={_named_job(fail): fail[3].strip() for fail in fails},
             crashes=crashes,
             last_error=last_line[:MAX_CHARACTERS] if has_ended_so else "",
-            unknown_framework=unknown[1] if unknown else "",
         )
 
     def why_failed(self, job: Job, info: Any) -> str:
@@ -312,9 +307,6 @@ _FAILED = re.compile(
 )
 #: Of an error's text, by which it is known again where AMLB has cut it.
 _COMPARED_CHARACTERS = 60
-
-
-_UNKNOWN_FRAMEWORK = re.compile(r"Incorrect framework `([^`\n]*)`: not listed in")
 
 
 _ERROR_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit)\b")

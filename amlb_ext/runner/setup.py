@@ -10,7 +10,6 @@ framework will run.
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import os
 import re
@@ -115,11 +114,6 @@ def set_up_framework(
             say(
                 f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
-            if known.error:
-                say(
-                    f"it did not run when it was last tried ({known.date}, Python "
-                    f"{known.python}): {known.error}"
-                )
         if fault or is_forced:
             environment.remove()
             failure = _install_framework(
@@ -378,7 +372,7 @@ def _read_text(path: Path) -> str:
 # The tables stand in ``resources/amlb_setup``, one for each release of AMLB that was tried.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class KnownFramework:
     """What the table has on one framework.
 
@@ -388,60 +382,10 @@ class KnownFramework:
         As in a constraints file of pip, a line each.
     programs : mapping of str to str
         Programs that pip cannot install, each with what to type to install it.
-    date : date or None
-        When it was last tried; None where it never was.
-    python, version : str
-        What it was tried with: Python's version, and the framework's own.
-    scored : str
-        How many jobs it scored then, e.g. ``5 of 5``.
-    error : str
-        Its own last error, where it did not run.
     """
 
     constraints: tuple[str, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
-    date: datetime.date | None = None
-    python: str = ""
-    version: str = ""
-    scored: str = ""
-    error: str = ""
-
-
-def read_known_frameworks(version: str) -> dict[str, KnownFramework]:
-    """Return the table of a release of AMLB, by the names of the frameworks' folders.
-
-    Parameters
-    ----------
-    version : str
-        AMLB's; the table of the newest release stands in for one without a table.
-
-    Returns
-    -------
-    dict of str to KnownFramework
-        ``default`` is for the frameworks that have no entry.
-
-    Examples
-    --------
-    >>> read_known_frameworks("2.1.7")["flaml"].version
-    '1.2.4'
-    """
-    folder = asset_path("resources", "amlb_setup")
-    path = folder / f"v{version}.yaml"
-    if not path.is_file():
-        # by numbers, so that 2.1.10 comes after 2.1.9
-        path = max(
-            folder.glob("*.yaml"),
-            key=lambda file: list(map(int, re.findall(r"\d+", file.stem))),
-        )
-    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    known = {}
-    for name, entry in table.items():
-        known[name] = KnownFramework(
-            constraints=tuple(entry["constraints"]),
-            programs=entry.get("programs", {}),
-            **entry.get("tried", {}),
-        )
-    return known
 
 
 def look_up(framework: Framework, version: str) -> KnownFramework:
@@ -451,13 +395,13 @@ def look_up(framework: Framework, version: str) -> KnownFramework:
     ----------
     framework : Framework
     version : str
-        AMLB's.
+        AMLB's; the table of the newest release stands in for one without a table.
 
     Returns
     -------
     KnownFramework
         Empty for frameworks that are not AMLB's own, the default for versions other than
-        ``stable``.
+        ``stable`` and for frameworks that have no entry.
 
     Examples
     --------
@@ -468,8 +412,16 @@ def look_up(framework: Framework, version: str) -> KnownFramework:
     package, _, name = framework.module.partition(".")
     if package != "frameworks":
         return KnownFramework()
-    table = read_known_frameworks(version)
+    folder = asset_path("resources", "amlb_setup")
+    path = folder / f"v{version}.yaml"
+    if not path.is_file():
+        # by numbers, so that 2.1.10 comes after 2.1.9
+        path = max(
+            folder.glob("*.yaml"),
+            key=lambda file: list(map(int, re.findall(r"\d+", file.stem))),
+        )
+    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
-    if framework.version != "stable":
-        return table["default"]
-    return table.get(name, table["default"])
+    is_listed = framework.version == "stable" and name in table
+    entry = table[name if is_listed else "default"]
+    return KnownFramework(tuple(entry["constraints"]), entry.get("programs", {}))

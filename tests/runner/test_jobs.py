@@ -303,20 +303,6 @@ def test_a_failed_set_up_is_healed_by_a_later_success(suite, out):
     assert not set(table["status"]) & {"failed", "missing"}
 
 
-def test_a_mistyped_framework_is_no_entrant(suite, out):
-    asked = [Job("iris", 0)]
-    log = "ERROR:\nIncorrect framework `flmal`: not listed in ['frameworks.yaml'].\n"
-    typo = write_run(out, [], framework="flmal", asked=asked, log=log)
-    with pytest.raises(RunError, match="flmal never finished a job"):
-        read_jobs(suite, out)
-    write_run(out, [row("iris", 0)])
-    found = read_jobs(suite, out)
-    assert set(found.table["framework"]) == {"flaml"}
-    (note,) = found.notes
-    assert note.startswith("flmal never finished a job")
-    assert str(typo) in note
-
-
 def test_what_a_verdict_needs_is_told_where_only_hard_rows_were_run(suite, out):
     rows = [row("iris", 0), row("car", 1), row("car_full", 0)]
     write_run(out, rows)
