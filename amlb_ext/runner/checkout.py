@@ -238,11 +238,7 @@ def ensure_interpreter(
 
 def environment_dir(root: Path, cache: Path, version: str) -> Path:
     """Return where the environment of a checkout stands, for a Python version like ``3.11``."""
-    path = root / "requirements.txt"
-    try:
-        pins = path.read_bytes()
-    except OSError as error:
-        raise RunError(f"cannot read {path}: {error.strerror}") from None
+    pins = (root / "requirements.txt").read_bytes()
     key = hashlib.sha256(pins).hexdigest()[:12]  # short: the folder is read by people
     return cache / "environments" / f"amlb-{key}-py{version}"
 
@@ -255,8 +251,7 @@ def find_python() -> tuple[str, str]:
     RunError
         When there is only 3.12 or later, or what is there cannot make environments.
     """
-    this_version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    last_finding = f"this is {this_version}"
+    last_finding = f"this is {sys.version_info.major}.{sys.version_info.minor}"
     candidates = [shutil.which(f"python{version}") for version in VERSIONS]
     for interpreter in [*candidates, sys.executable]:
         if not interpreter:

@@ -191,11 +191,9 @@ def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
     for outdir in map(Path, outdirs):
         folders = _read_run_folders(outdir)
         if not folders:
-            what = "AMLB's scores, but no run with predictions"
-            if not (outdir / "results.csv").is_file():
-                what = "no AMLB results"
             raise RunError(
-                f"{outdir} holds {what}", "give the folder that AMLB wrote into (-o)"
+                f"{outdir} holds no AMLB results that belong to a run with predictions",
+                "give the folder that AMLB wrote into (-o)",
             )
         for run in folders.values():
             # AMLB lower-cases the names of folders
@@ -501,6 +499,10 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     """
     columns = ["framework", "name", "constraint", "benchmark", "amlb_task", "fold"]
     missing = []
+    untouched = []
+    for task in suite.amlb_tasks.values():
+        if task.suffix == "full":
+            untouched += [(task.name, fold) for fold in range(len(task.folds))]
     tried = jobs[jobs["status"] != "not run"]
     for framework, of_framework in tried.groupby("framework", sort=False):
         if "scored" not in set(of_framework["status"]):
@@ -508,12 +510,9 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
         done = set(zip(of_framework["amlb_task"], of_framework["fold"], strict=True))
         first = of_framework.iloc[0]
         about = (framework, first["name"], first["constraint"], suite.manifest.name)
-        for task in suite.amlb_tasks.values():
-            if task.suffix != "full":
-                continue
-            for fold in range(len(task.folds)):
-                if (task.name, fold) not in done:
-                    missing.append((*about, task.name, fold))
+        for task, fold in untouched:
+            if (task, fold) not in done:
+                missing.append((*about, task, fold))
     return pd.DataFrame(missing, columns=columns)
 
 
@@ -570,10 +569,8 @@ def rerun_commands(
 def _definition_to_run(suite: SuiteFiles, benchmark: str, tasks: set[str]) -> str:
     """Return the definition that holds some tasks of a run of a benchmark."""
     main_name = suite.manifest.name
-    if not benchmark:
-        return main_name
     # AMLB lower-cases definitions in the names of folders.
-    spellings = {name.lower(): name for name in suite.definitions}
+    spellings = {"": main_name, **{name.lower(): name for name in suite.definitions}}
     if benchmark.lower() in spellings:
         return spellings[benchmark.lower()]
     # The suite ran as installed under another name: the suite's own definition has the tasks, too.
