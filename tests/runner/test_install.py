@@ -370,20 +370,6 @@ def test_names_that_are_taken(made, suite, user, tmp_path):
     assert is_control_framework("HardsynthNull_2")
 
 
-def test_a_constraint_of_the_users_stays(suite, user):
-    text = CONFIG.replace(
-        "benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n"
-    )
-    (user / "config.yaml").write_text(text)
-    (user / "c.yaml").write_text("hardsynth_quick: {folds: 1, cores: 7}\n")
-    install(suite, user)
-    assert (
-        read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
-    )
-    uninstall(suite, user)
-    assert (user / "config.yaml").read_text() == text
-
-
 def test_a_suite_made_again_moved_or_gone(suite, user, tmp_path):
     before = contents(user)
     install(suite, user)
@@ -450,9 +436,7 @@ def test_a_place_that_cannot_be_written(suite, user, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "unwritten",
     [
-        "frameworks.yaml",
         "installed.json",
-        "config.yaml.hardsynth-backup",
         "config.yaml",
     ],
 )
