@@ -510,9 +510,9 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
         done = set(zip(of_framework["amlb_task"], of_framework["fold"], strict=True))
         first = of_framework.iloc[0]
         about = (framework, first["name"], first["constraint"], suite.manifest.name)
-        for task, fold in untouched:
-            if (task, fold) not in done:
-                missing.append((*about, task, fold))
+        for name, fold in untouched:
+            if (name, fold) not in done:
+                missing.append((*about, name, fold))
     return pd.DataFrame(missing, columns=columns)
 
 
