@@ -150,7 +150,8 @@ def test_reasons_of_failures(suite, out):
     rows = [row("iris_full", 0, None, info="ValueError: no good"), row("iris_full", 1, None),
             row("iris", 0, None)]  # fmt: skip
     told += "Job `local.hard.1h.car.2.flaml` failed with error: no such file x\n"
-    old = {"id": "", "task": "iris", "framework": "flaml", "fold": 1.0, "result": None}
+    old = {"id": "", "task": "iris", "framework": "flaml", "constraint": "1h"}
+    old |= {"fold": 1.0, "result": None}
     write_run(out, [old], stamp="20250201T100000")
     write_run(out, rows, log=told)
     found = status(read_jobs(suite, out))
