@@ -2,13 +2,19 @@
 
 import io
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 from loopback_publish import KEY
+from small_suites import write_suite
 
 from amlb_ext.cli import main
 from amlb_ext.publish import server
 from amlb_ext.publish.server import api_key, server_url
+
+PUBLISH = [sys.executable, "-m", "amlb_ext", "publish"]
 
 OTHER = "f" * 32
 
@@ -174,3 +180,43 @@ def test_production_is_asked_about_and_no_is_the_default(
     assert run(capsys, suite, *WORDS, "--yes")[0] == 0
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert run(capsys, suite, *WORDS)[0] == 0
+
+
+def test_the_configured_key_goes_to_its_own_server(monkeypatch):
+    import openml
+
+    monkeypatch.setattr(openml.config, "server", "https://www.openml.org/api/v1/xml")
+    monkeypatch.setattr(openml.config, "apikey", KEY)
+    assert api_key(server_url("production")) == KEY
+
+
+def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
+    root = write_suite(tmp_path / "hard", {"t": ("binary", 40, 9)}, licence="")
+    status, _, err = run(capsys, root, "--server", loopback.url)
+    assert status == 2
+    assert "t: its licence is not stated" in err
+    assert loopback.requests == []
+    words = (root, "--server", loopback.url, "--licence", "t=CC BY 4.0")
+    assert run(capsys, *words)[0] == 0
+
+
+@pytest.mark.exhaustive  # test_steps.py stops at each write
+def test_a_killed_process_is_continued(suite, capsys, loopback, key):
+    loopback.active_after = 10**6
+    words = [*PUBLISH, str(suite), "--server", loopback.url]
+    running = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in running.stderr:
+        if line.startswith("waiting"):
+            running.kill()
+            break
+    running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGKILL
+    loopback.active_after = 0
+    assert run(capsys, suite, "--server", loopback.url)[0] == 0
+    assert loopback.posts.count("data/") == 6
+    assert len(loopback.suites) == 1

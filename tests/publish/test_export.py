@@ -14,11 +14,13 @@ from small_suites import write_suite
 
 from amlb_ext.cli import main
 from amlb_ext.core.errors import PublishError, SuiteError
+from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.export import export as export_writing
 from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.export import export_suite
 from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.layout import files_below
+from amlb_ext.suite.manifest import write_manifest
 
 URL = "https://host.org/hard"
 
@@ -282,3 +284,26 @@ def test_the_command_tells_what_to_do_next(
     assert told["definitions"] == {"hardsynth": 6, "hardsynth_all": 9}
     assert told["bytes"] == sum(about["bytes"] for about in told["uploads"].values())
     assert "secret" not in refused("export hard --base-url https://me:secret@host.org")
+
+
+def test_other_content_of_the_same_name_has_another_name(suite, tmp_path):
+    tasks = {"cars": ("binary", 80, 12), "wines": ("multiclass", 60, 25)}
+    other = write_suite(tmp_path / "other", tasks)
+    one = export_suite(suite, URL, tmp_path / "one")
+    two = export_suite(other, URL, tmp_path / "two")
+    same = {name for name in one.uploads if name.startswith("wines")}
+    assert set(one.uploads) & set(two.uploads) == same  # the same rows in both
+
+
+@pytest.mark.parametrize("text", ["- {name: nobody}\n", "- 1\n", "7\n", "["])
+def test_definitions_are_those_of_the_manifest_whatever_stands_there(
+    suite, tmp_path, text
+):
+    export_suite(suite, URL, tmp_path / "before")
+    path = suite / "benchmarks" / "hardsynth.yaml"
+    path.write_text(text)
+    opened = SuiteFiles.load(suite)
+    opened.manifest.files["benchmarks/hardsynth.yaml"] = sha256_file(path)
+    write_manifest(opened.manifest, opened.layout.manifest)
+    export_suite(suite, URL, tmp_path / "out")
+    assert definition(tmp_path / "out") == definition(tmp_path / "before")

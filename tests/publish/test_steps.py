@@ -324,3 +324,11 @@ def test_the_key_travels_in_bodies_only(small, loopback):
     for path in small.rglob("*"):
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path
     assert KEY not in repr(client(loopback))
+
+
+def test_a_data_set_of_our_name_with_other_content_is_not_ours(small, loopback):
+    other = write_suite(small.parent / "other", {"cars": ("binary", 80, 12)})
+    publish(other, loopback, only=["cars"])
+    report = publish(small, loopback, **ONLY)
+    assert report.ok
+    assert report.outcomes[0].data_id == 101

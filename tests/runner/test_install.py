@@ -501,3 +501,50 @@ def test_beside_amlbs_own_example(amlb, suite, tmp_path, name):
     left = {path: digest for path, digest in contents(user).items() if path in before}
     assert left == before
     assert not list(user.rglob("*hardsynth*"))
+
+
+def test_bytes_that_are_no_utf8_are_refused(suite, user):
+    (user / "config.yaml").write_bytes(b"a: \xe9\n")
+    with pytest.raises(RunError, match="not in UTF-8"):
+        install(suite, user)
+
+
+def test_no_user_directory_before_none_after(suite, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".config").mkdir()
+    change = install(suite)
+    assert change.userdir == str(tmp_path / ".config" / "automlbenchmark")
+    assert load(Path(change.userdir))["benchmarks"]["definition_dir"][0].startswith(
+        "{root}"
+    )
+    uninstall(suite)
+    assert list((tmp_path / ".config").iterdir()) == []
+
+
+def test_a_comment_at_an_entry_of_ours_is_left_to_the_user(suite, user):
+    install(suite, user)
+    config = user / "config.yaml"
+    edited = config.read_text().replace("th/benchmarks'", "th/benchmarks'  # own")
+    config.write_text(edited)
+    before = contents(user)
+    with pytest.raises(RunError, match=r"write by hand benchmarks\.definition_dir"):
+        uninstall(suite, user)
+    assert contents(user) == before
+    lines = edited.splitlines(keepends=True)
+    config.write_text("".join(line for line in lines if "# own" not in line))
+    uninstall(suite, user)
+    assert "hardsynth" not in config.read_text()
+
+
+def test_a_constraint_of_the_users_stays(suite, user):
+    text = CONFIG.replace(
+        "benchmarks:\n", "benchmarks:\n    constraints_file: '{user}/c.yaml'\n"
+    )
+    (user / "config.yaml").write_text(text)
+    (user / "c.yaml").write_text("hardsynth_quick: {folds: 1, cores: 7}\n")
+    install(suite, user)
+    assert (
+        read_constraint("hardsynth_quick", user, Path("amlb"), load(user))["cores"] == 7
+    )
+    uninstall(suite, user)
+    assert (user / "config.yaml").read_text() == text

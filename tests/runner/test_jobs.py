@@ -444,3 +444,40 @@ def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):
     assert set(found.table["name"]) == {"flaml"}
     assert set(found.rows["task"]) == {"iris_full"}
     assert "2 results of other benchmarks" in found.notes[0]
+
+
+def test_the_latest_failure_counts_when_nothing_was_scored(suite, out):
+    write_run(out, [row("iris_full", 0, None, info="old")], stamp="20250301T100000")
+    write_run(out, [row("iris_full", 0, None, info="new")], stamp="20250302T100000")
+    assert status(read_jobs(suite, out))[Job("iris_full", 0)] == ("failed", "new")
+
+
+def test_results_of_other_benchmarks_are_left_out_with_a_note(suite, out):
+    write_run(out, [row("iris", 0), row("adult", 0), row("adult", 1)])
+    found = read_jobs(suite, out)
+    assert found.notes == (
+        "2 results of other benchmarks were left out (tasks adult).",
+    )
+    assert set(found.table["amlb_task"]) <= set(suite.amlb_tasks)
+    assert len(found.rows) == 1
+
+
+def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
+    """Folds 0 and 1 are all of iris, and not all of car."""
+    broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
+    found = [
+        j
+        for c in rerun_commands(table_of(broken), suite, "out")
+        for j in asked_by(c, suite)[1]
+    ]
+    assert sorted(found) == sorted(broken)
+
+
+def test_results_of_the_score_command_are_run_again_by_it(suite):
+    """No constraint of that name exists, so ``hardsynth run`` could not."""
+    jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
+    (command,) = rerun_commands(jobs, suite, "out")
+    parsed, arguments = parse(all_commands(), shlex.split(command)[1:])
+    assert parsed.name == "score"
+    assert arguments["suite"] == suite.layout.root
+    assert arguments["results"] == Path("out")

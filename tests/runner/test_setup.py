@@ -17,7 +17,10 @@ import time
 import pytest
 from amlb_runs import run_benchmark
 
+from amlb_ext.amlb.configuration import read_user_config
+from amlb_ext.amlb.frameworks import find_framework
 from amlb_ext.runner import setup
+from amlb_ext.runner.setup import look_up
 
 STAND_IN = """
 import argparse, os, subprocess, sys, time
@@ -250,3 +253,44 @@ def test_a_missing_program_is_named_with_its_remedy(
         "Fw could not be set up: the program no-such-java is not installed "
         "(apt-get install no-such-java)" in outcome.summary()
     )
+
+
+def test_a_setup_that_did_nothing_is_a_failure(stand_in, userdir):
+    """AMLB's own log may fail on a full disk, after which AMLB ends with status 0."""
+    (stand_in.root / "full").touch()
+    outcome = run(stand_in, userdir)
+    assert not outcome.ok
+    (missing,) = outcome.missing
+    assert f"set nothing up; {outcome.log} tells more" in str(missing)
+
+
+def test_definitions_are_read_as_amlb_reads_them(stand_in, userdir):
+    root = stand_in.root
+    (root / "resources" / "frameworks.yaml").write_text(
+        "Fw:\n  version: stable\nFw_best:\n  extends: Fw\n  params: {a: 1}\n"
+        "old:\n  module: frameworks.Fw\n  version: '1.0'\n"
+    )
+    (root / "resources" / "frameworks_2023Q2.yaml").write_text(
+        "Fw:\n  version: '0.9'\n"
+    )
+    (userdir / "extensions" / "Mine").mkdir(parents=True)
+    (userdir / "frameworks.yaml").write_text("mine:\n  module: extensions.Mine\n")
+    config = read_user_config(userdir)
+    found = {
+        name: find_framework(name, userdir, root, config)
+        for name in ("fw", "FW_best", "old", "Fw:2023Q2", "mine", "nothing")
+    }
+    versions = {name: one.version if one else None for name, one in found.items()}
+    assert versions == {
+        **{"fw": "stable", "FW_best": "stable", "old": "1.0", "Fw:2023Q2": "0.9"},
+        **{"mine": "stable", "nothing": None},
+    }
+    best, mine = found["FW_best"], found["mine"]
+    assert best is not None
+    assert mine is not None
+    assert best.folder == root / "frameworks" / "Fw"
+    assert best.has_setup
+    assert not mine.has_setup
+    assert look_up(best, "2.1.7").constraints == ("numpy<2",)
+    assert look_up(best, "dev dfe8d21").constraints == ("numpy<2",)
+    assert look_up(mine, "2.1.7").constraints == ()
