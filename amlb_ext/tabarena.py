@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from amlb_ext.core.assets import asset_path
@@ -83,18 +81,16 @@ def export_for_tabarena(
     folder = Path(out) if out else Path(f"{root.name}_tabarena")
     suite_hash = sha256_file(suite.layout.manifest)
     _check_folder(folder, root, suite_hash)
-    index: dict[str, Any] = {"suite": suite.manifest.name, "manifest": suite_hash}
-    index["tasks"] = []
+    entries: list[dict[str, Any]] = []
+    index = {"suite": suite.manifest.name, "manifest": suite_hash, "tasks": entries}
     # written first, so that the same command goes on where it stopped, and last, with the tasks
     write_text(folder / INDEX, json.dumps(index, indent=2) + "\n")
-    entries = []
     folds_of_task = groupby(read_suite_folds(suite), key=lambda fold: fold.task)
     for task, folds in folds_of_task:
         entries.append(_write_task(folder / "tasks", task, list(folds)))
     for name in _SCRIPTS:
         script = asset_path("resources", "tabarena", name)
         write_file(folder / name, partial(shutil.copyfile, script))
-    index["tasks"] = entries
     write_text(folder / INDEX, json.dumps(index, indent=2) + "\n")
     return TabArenaExport(
         out=folder, tasks={entry["name"]: entry["folds"] for entry in entries}
@@ -135,18 +131,12 @@ def _write_task(folder: Path, task: str, folds: list[SuiteFold]) -> dict:
     tables = []
     rows = []
     for fold in folds:
-        for part, index, table in _parts_of_fold(fold):
+        # training rows, under no name, then the test rows of each part with AMLB's fold
+        train = with_columns(fold.X, {fold.target: fold.y})
+        for (part, index), table in {("", -1): train, **fold.tests}.items():
             tables.append(table)
-            rows.append(
-                pd.DataFrame(
-                    {
-                        "source_fold": fold.fold,
-                        "part": part,
-                        "fold": index,
-                        "row": np.arange(len(table)),
-                    }
-                )
-            )
+            role = pd.DataFrame({"source_fold": fold.fold}, index=range(len(table)))
+            rows.append(role.assign(part=part, fold=index, row=range(len(table))))
     whole = pd.concat(tables, ignore_index=True)
     first = folds[0]
     if first.labels:
@@ -165,13 +155,6 @@ def _write_task(folder: Path, task: str, folds: list[SuiteFold]) -> dict:
         "labels": list(first.labels),
         "folds": len(folds),
     }
-
-
-def _parts_of_fold(fold: SuiteFold) -> Iterator[tuple[str, int, pd.DataFrame]]:
-    """Yield training rows, under no name, and the test rows of each part with AMLB's fold."""
-    yield "", -1, with_columns(fold.X, {fold.target: fold.y})
-    for (part, index), test in fold.tests.items():
-        yield part, index, test
 
 
 def export_summary(export: TabArenaExport, suite: str) -> str:

@@ -95,7 +95,8 @@ def run(
         entries = []
         for outcome in outcomes:
             rows = outcome.rows.to_dict(orient="records")
-            own = {**dataclasses.asdict(outcome), "rows": rows, "ok": outcome.ok}
+            own = {**dataclasses.asdict(outcome), "log": outcome.log, "rows": rows}
+            own["ok"] = outcome.ok
             entries.append(own)
         return entries[0] if len(entries) == 1 else {"runs": entries, "ok": is_ok}
 

@@ -1,6 +1,6 @@
 """Difficulty as data: how hard each row of a source is for F, and what is left to gain on it.
 
-tasks → files; publication (to OpenML, without the features)
+``files`` rows, tasks and their description · ``publication`` to OpenML, without the features
 """
 
 from amlb_ext.difficulty.files import DifficultyFiles, write_difficulty

@@ -5,8 +5,8 @@ A row names the row of the source's data set, and its features stay there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,10 @@ from amlb_ext.core.display import (
     text_table,
 )
 from amlb_ext.core.errors import PublishError
-from amlb_ext.difficulty.tasks import ROW_COLUMNS, collect_rows, collect_tasks
+from amlb_ext.difficulty.files import ROW_COLUMNS, collect_rows, collect_tasks
 from amlb_ext.publish.arff import Attribute, arff_text
 from amlb_ext.publish.describe import PAPER, data_set_xml, fit_texts, licence_terms
 from amlb_ext.publish.limits import Licence, server_name, settle_licences
-from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import (
     data_problems,
     megabytes,
@@ -32,7 +31,7 @@ from amlb_ext.publish.plan import (
 )
 from amlb_ext.publish.publish import DataOutcome, licence_cell, run_step
 from amlb_ext.publish.server import Server, host_name
-from amlb_ext.publish.steps import Steps
+from amlb_ext.publish.steps import Journal, Steps
 from amlb_ext.publish.unit import DataSet
 from amlb_ext.suite import SuiteFiles
 
@@ -99,17 +98,10 @@ class DifficultyUnit(DataSet):
             "rows": self.rows,
             "bytes": self.size,
             "md5": self.md5,
-            "licence": {"text": self.licence.text, "stated": self.licence.stated},
+            "licence": asdict(self.licence),
             "notes": list(self.notes),
             "data_xml": self.xml,
         }
-
-
-@dataclass(kw_only=True)
-class DifficultyOutcome(DataOutcome):
-    """What became of a data set: it is ``sent``, or ``there``, on the server already."""
-
-    task: str
 
 
 def plan_difficulty(
@@ -185,11 +177,9 @@ def _arff(task: str, rows: pd.DataFrame) -> str:
 
 def _cell(value: Any) -> str | None:
     """Return a value as ARFF holds it; None for a missing one."""
-    if value is None or value != value:  # NaN is not itself
+    if pd.isna(value):
         return None
-    if isinstance(value, float):
-        return repr(float(value))
-    return str(value)
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def _description(
@@ -203,29 +193,22 @@ def _description(
         for column in ROW_COLUMNS
         if column.name not in _NOT_SENT
     )
+    gain = "Left to gain: not measured."
+    if is_known(about["left_to_gain"]):
+        gain = (
+            "Left to gain: where F fails, the best of other models saves this share of its loss "
+            f"(with its 95 % interval): {gain_text(about)}; {about['finding']}."
+        )
     return (
         f"How hard each test row of {suite.tasks[task].source_name} is for the model F, "
         f"{about['baseline']}. One record for each row and test fold; no features: 'source_row' is "
         "the row of the source's data set.\n\n"
         f"Source. {origin.spec}; {ids}; {origin.url}. Licence: {licence_terms(licence)}.\n\n"
-        f"{_gain_sentence(about)}\n\n"
+        f"{gain}\n\n"
         f"Columns.\n{columns}\n\n"
         f"A failure is what the rule {about['rule']} says (alpha {about['alpha']}). Made by: "
         f"{manifest.command} (hardsynth {manifest.version}, seed {manifest.seed}). "
         f"Method: {PAPER}.\n"
-    )
-
-
-def _gain_sentence(about: dict[str, Any]) -> str:
-    if not is_known(about["left_to_gain"]):
-        return "Left to gain: not measured."
-    low, high = about["left_to_gain_low"], about["left_to_gain_high"]
-    interval = ""
-    if is_known(low) and is_known(high):
-        interval = f" (95 % interval {format_percent(low)} to {format_percent(high)})"
-    return (
-        f"Left to gain: where F fails, the best of other models saves "
-        f"{format_percent(about['left_to_gain'])} of its loss{interval}; {about['finding']}."
     )
 
 
@@ -250,8 +233,10 @@ def publish_difficulty(
     server: Server,
     *,
     say: Callable[[str], object] = lambda text: None,
-) -> list[DifficultyOutcome]:
+) -> list[DataOutcome]:
     """Send data sets and tag them, or continue where an earlier run was broken off.
+
+    One that is done is ``sent``, or ``there``, on the server already.
 
     Parameters
     ----------
@@ -268,11 +253,12 @@ def publish_difficulty(
         The key is refused, or the journal cannot be written.
     """
     suite = SuiteFiles.load(directory)
-    outcomes = [DifficultyOutcome(name=unit.name, task=unit.task) for unit in units]
-    with Journal.of(suite.layout, host_name(server.url)).held() as journal:
+    outcomes = [DataOutcome(name=unit.name) for unit in units]
+    path = suite.layout.publication(host_name(server.url))
+    with Journal(path).held() as journal:
         steps = Steps(server, journal)
 
-        def send(unit: DifficultyUnit, outcome: DifficultyOutcome) -> None:
+        def send(unit: DifficultyUnit, outcome: DataOutcome) -> None:
             data_id, is_new = steps.ensure_data_set(unit, unit.xml)
             outcome.data_id = data_id
             steps.ensure_tag(unit.key, "data", data_id)
@@ -299,7 +285,7 @@ def plan_text(units: list[dict[str, Any]], url: str) -> str:
     return "\n".join(lines)
 
 
-def outcomes_text(outcomes: Sequence[DifficultyOutcome]) -> str:
+def outcomes_text(outcomes: Sequence[DataOutcome]) -> str:
     """Return what became of each data set."""
     rows = [
         [shorten_text(outcome.name, 48), outcome.data_id, outcome.status]
@@ -313,30 +299,20 @@ def outcomes_text(outcomes: Sequence[DifficultyOutcome]) -> str:
 
 def gain_table(tasks: pd.DataFrame) -> str:
     """Return how much is left to gain on each task, for a terminal."""
-    headers = [
-        "task",
-        "rows",
-        "bad",
-        "F's loss",
-        "left to gain where F fails",
-        "finding",
-    ]
-    rows = []
-    for task in tasks.to_dict("records"):
-        rows.append(
-            [
-                shorten_text(task["task"]),
-                task["rows"],
-                task["bad_rows"],
-                task["mean_loss"],
-                gain_text({str(key): value for key, value in task.items()}),
-                task["finding"] or "not certified",
-            ]
-        )
-    return text_table(headers, rows)
+    table = pd.DataFrame(
+        {
+            "task": tasks["task"].map(shorten_text),
+            "rows": tasks["rows"],
+            "bad": tasks["bad_rows"],
+            "F's loss": tasks["mean_loss"],
+            "left to gain where F fails": tasks.apply(gain_text, axis=1),
+            "finding": tasks["finding"].replace("", "not certified"),
+        }
+    )
+    return text_table(list(table), table.astype(object).to_numpy().tolist())
 
 
-def gain_text(task: dict[str, Any]) -> str:
+def gain_text(task: Mapping[str, Any]) -> str:
     """Return how much is left to gain, with its interval.
 
     Examples

@@ -5,9 +5,8 @@ row counts alone · ``arff`` the data file · ``limits`` what a server takes, an
 allows · ``unit`` one fold of an AMLB task · ``describe`` its texts and XML · ``plan`` everything
 that would be sent, checked.
 
-How it is sent: ``server`` address, key, requests, and errors in plain words · ``lookup`` what was
-sent and what the server has already · ``steps`` each step, safe to repeat · ``publish`` all steps
-in order.
+How it is sent: ``server`` address, key, requests, and errors in plain words · ``steps`` what was
+sent and what the server has already; each step, safe to repeat · ``publish`` all steps in order.
 
 :mod:`amlb_ext.publish.export` packs a suite for workers that fetch its data from an address.
 ``huggingface`` makes a data set of it, with a card · ``croissant`` the words of its metadata ·

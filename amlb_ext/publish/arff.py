@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+import pandas as pd
 
 from amlb_ext.core.errors import PublishError
 
@@ -61,11 +61,8 @@ def quote(text: str) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
-    return f"'{_ESCAPED.sub(_octal_escape, text)}'"
-
-
-def _octal_escape(match: re.Match[str]) -> str:
-    return f"\\{ord(match[0]):03o}"
+    escaped = _ESCAPED.sub(lambda match: f"\\{ord(match[0]):03o}", text)
+    return f"'{escaped}'"
 
 
 def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -79,10 +76,7 @@ def attribute_names(names: Sequence[str]) -> tuple[str, ...]:
     ('age', "it's", 'a_b_2', 'a_b', '_x_')
     """
     # names that may stay as they are keep theirs, wherever they stand
-    taken = set()
-    for name in names:
-        if _safe_name(name) == name:
-            taken.add(name)
+    taken = {name for name in names if _safe_name(name) == name}
     unique = []
     for name in names:
         safe = _safe_name(name)
@@ -155,8 +149,13 @@ def arff_text(
     return "\n".join(lines) + "\n"
 
 
-def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray]]:
-    """Return training and test positions per (repeat, fold, sample) of a server's split file.
+def read_split(text: str) -> pd.DataFrame:
+    """Return the rows of a server's split file.
+
+    Returns
+    -------
+    DataFrame
+        ``type`` (``TRAIN`` or ``TEST``), and numbers: ``rowid``, ``repeat``, ``fold``, ``sample``.
 
     Raises
     ------
@@ -167,41 +166,27 @@ def read_split(text: str) -> dict[tuple[int, int, int], tuple[np.ndarray, np.nda
     --------
     >>> head = "@relation s\\n@attribute type {TRAIN,TEST}\\n@attribute rowid numeric\\n"
     >>> head += "@attribute repeat numeric\\n@attribute fold numeric\\n@data\\n"
-    >>> read_split(head + "TRAIN,1,0,0\\nTEST,0,0,0\\n")[0, 0, 0][1].tolist()
+    >>> rows = read_split(head + "TRAIN,1,0,0\\nTEST,0,0,0\\n")
+    >>> rows.loc[rows["type"] == "TEST", "rowid"].tolist()
     [0]
     """
     import arff
 
-    positions: dict[tuple[int, int, int], dict[str, list[int]]] = {}
     try:
         decoded = arff.loads(text)
-        names = []
-        for name, _ in decoded["attributes"]:
-            names.append(str(name).lower())
-        side_place = names.index("type")
-        row_place = names.index("rowid")
-        repeat_place = names.index("repeat")
-        fold_place = names.index("fold")
+        names = [str(name).lower() for name, _ in decoded["attributes"]]
+        rows = pd.DataFrame(decoded["data"], columns=names)
         # only learning curves have several samples, and not every other file has the column
-        sample_place = names.index("sample") if "sample" in names else None
-        for line in decoded["data"]:
-            repeat = int(line[repeat_place])
-            fold = int(line[fold_place])
-            sample = 0 if sample_place is None else int(line[sample_place])
-            key = (repeat, fold, sample)
-            sides = positions.setdefault(key, {"TRAIN": [], "TEST": []})
-            rows = sides[line[side_place]]
-            rows.append(int(line[row_place]))
-    except (arff.ArffException, ValueError, KeyError, TypeError, IndexError) as error:
+        if "sample" not in names:
+            rows["sample"] = 0
+        numbers = ["rowid", "repeat", "fold", "sample"]
+        rows[numbers] = rows[numbers].astype("int64")
+        if not rows["type"].isin(["TRAIN", "TEST"]).all():
+            raise ValueError("a row is neither for training nor for testing")
+    except (arff.ArffException, ValueError, KeyError, TypeError) as error:
         reason = " ".join(str(error).split())[:120]
         raise PublishError(
             f"what the server sent is not a split file: {reason}",
             "run the same command again",
         ) from None
-    parts = {}
-    for key, sides in positions.items():
-        # a server lists rows in the order in which it drew them
-        train = np.array(sorted(sides["TRAIN"]), dtype=np.int64)
-        test = np.array(sorted(sides["TEST"]), dtype=np.int64)
-        parts[key] = (train, test)
-    return parts
+    return rows

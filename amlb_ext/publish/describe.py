@@ -41,8 +41,7 @@ def describe_split(unit: PublishUnit) -> str:
     procedure = rows.procedure
     n_train = unit.amlb_task.train_rows[unit.fold]
     n_test = unit.amlb_task.test_rows[unit.fold]
-    sent_train = len(rows.train)
-    sent_test = len(rows.test)
+    sent_train, sent_test = len(rows.train), len(rows.test)
     if isinstance(rows, AllRows):
         return (
             f"{len(rows)} rows: all {n_train} training rows, then all {n_test} test rows. The "
@@ -124,28 +123,20 @@ def _original_names(unit: PublishUnit) -> list[str]:
     # names change twice: for the suite's files, and again where the server would refuse them
     server_names = [unit.renamed.get(name, name) for name in written_names]
 
-    lines = []
-    labels = _list_changes(coding.written_labels, coding.labels)
-    if labels:
-        lines.append(f"Original labels: {labels}.")
-    names = _list_changes(server_names, originals)
-    if names:
-        lines.append(f"Original column names: {names}.")
+    changes = {
+        "labels": _list_changes(coding.written_labels, coding.labels),
+        "column names": _list_changes(server_names, originals),
+    }
     for name, column in zip(server_names[:-1], coding.columns, strict=True):
-        values = _list_changes(column.values, column.categories)
-        if values:
-            lines.append(f"Original values of {name}: {values}.")
-    return lines
+        changes[f"values of {name}"] = _list_changes(column.values, column.categories)
+    return [f"Original {what}: {listed}." for what, listed in changes.items() if listed]
 
 
 def _list_changes(written: Sequence[str], original: Sequence[str]) -> str:
     """Return what is written otherwise than it was, as ``new = 'old'``."""
-    changes = []
-    for new, old in zip(written, original, strict=True):
-        if new != old:
-            # the original is quoted: it may end in a space, or hold a comma
-            changes.append(f"{new} = {old!r}")
-    return ", ".join(changes)
+    pairs = zip(written, original, strict=True)
+    # the original is quoted: it may end in a space, or hold a comma
+    return ", ".join(f"{new} = {old!r}" for new, old in pairs if new != old)
 
 
 def fit_texts(
@@ -179,20 +170,17 @@ def fit_texts(
         "licence": licence.text,
         "original_data_url": origin.url if is_address and is_short else "",
     }
-    texts = {}
     notes = []
     for field, text in full_texts.items():
         # in ASCII first: a character may become several
         plain = ascii_text(text)
-        fitted = cut_text(plain, DATA[field].length)
-        texts[field] = fitted
-        if fitted != plain:
-            notes.append(
-                f"{field} was cut from {len(plain)} to {len(fitted)} characters"
-            )
+        full_texts[field] = cut_text(plain, DATA[field].length)
+        if full_texts[field] != plain:
+            most = DATA[field].length
+            notes.append(f"{field} was cut from {len(plain)} to {most} characters")
         if plain != text:
             notes.append(f"{field} was written in ASCII")
-    return texts, notes
+    return full_texts, notes
 
 
 def suite_texts(
@@ -211,32 +199,27 @@ def suite_texts(
     manifest_digest = sha256_file(suite.layout.manifest)
     # each fold is a task on the server, and all folds have one source task
     tasks = list(dict.fromkeys(unit.amlb_task.task for unit in units))
-    n_units = len(units)
-    n_tasks = len(tasks)
     place = f": {url}" if url else ""
     lines = [
-        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {n_units} tasks, one "
-        f"per fold, from {n_tasks} source tasks. Each task's data set tells its rows, split, "
+        f"Model-aware hard benchmark made by hardsynth {manifest.version}: {len(units)} tasks, one "
+        f"per fold, from {len(tasks)} source tasks. Each task's data set tells its rows, split, "
         f"licence and source. Method: {PAPER}.",
         f"Made by: {manifest.command}. The file suite is the authoritative form{place}; its "
         f"manifest has the sha256 {manifest_digest}.",
         "What each may be used for:",
     ]
-    for task in tasks:
-        verdict = certificate_verdict(suite, task)
-        lines.append(f"{task}: {verdict}")
+    lines += [f"{task}: {certificate_verdict(suite, task)}" for task in tasks]
     names = ", ".join(tasks[:5])
     if len(tasks) > 5:
         names += ", ..."
-    full_texts = {
+    texts = {
         "name": f"{manifest.name}: hard rows of {names}",
         "description": "\n".join(lines),
     }
-    texts = {}
-    for field, text in full_texts.items():
-        limit = STUDY[field]
-        texts[field] = cut_text(ascii_text(text), limit.length)
-    return texts
+    return {
+        field: cut_text(ascii_text(text), STUDY[field].length)
+        for field, text in texts.items()
+    }
 
 
 # The XML of data sets, tasks and suites, written by the OpenML client's own objects.
@@ -257,25 +240,6 @@ def openml_client() -> ModuleType:
     return openml
 
 
-def data_xml(unit: PublishUnit, texts: Mapping[str, str]) -> str:
-    """Return the description of a unit's data set.
-
-    Parameters
-    ----------
-    unit : PublishUnit
-    texts : mapping
-        As :func:`amlb_ext.publish.describe.fit_texts` gives them.
-    """
-    row, *ignored = unit.own_columns
-    return data_set_xml(
-        unit,
-        texts,
-        target=unit.target,
-        row_id=row,
-        ignored=ignored,
-    )
-
-
 def data_set_xml(
     data: DataSet,
     texts: Mapping[str, str],
@@ -284,13 +248,13 @@ def data_set_xml(
     row_id: str,
     ignored: Sequence[str],
 ) -> str:
-    """Return the description of any data set.
+    """Return the description of a data set.
 
     Parameters
     ----------
     data : DataSet
     texts : mapping
-        ``description``, ``citation``, ``creator``, ``licence``, ``original_data_url``.
+        As :func:`fit_texts` gives them.
     target, row_id : str
     ignored : sequence of str
         Columns that are no features.
@@ -299,17 +263,13 @@ def data_set_xml(
     # its private one is used here and below.
     data_set = openml_client().datasets.OpenMLDataset(
         name=data.name,
-        description=texts["description"],
         data_format="arff",
-        creator=texts["creator"],
-        licence=texts["licence"],
         default_target_attribute=target,
         row_id_attribute=row_id,
         ignore_attribute=list(ignored),
         version_label=data.label,
-        citation=texts["citation"],
         # the server's schema refuses an empty element
-        original_data_url=texts["original_data_url"] or None,
+        **{field: text or None for field, text in texts.items()},
         # the file travels beside the description
         dataset="",
     )
@@ -352,10 +312,7 @@ def alias_of(units: Iterable[PublishUnit], task_ids: Iterable[int] = ()) -> str:
         since some were removed there and sent again: aliases cannot be used twice.
     """
     # the measure is a task's, so that a unit's key does not tell it
-    contents = []
-    for unit in units:
-        measure = unit.measure or ""
-        contents.append([unit.key, measure])
+    contents = [[unit.key, unit.measure or ""] for unit in units]
     content = json.dumps(sorted(contents))
     for number in sorted(task_ids):
         content += f" {number}"

@@ -34,10 +34,9 @@ from amlb_ext.publish.croissant import (
     file_object,
     record_set,
 )
-from amlb_ext.publish.describe import PAPER, certificate_verdict
-from amlb_ext.publish.export.archives import write_copy
+from amlb_ext.publish.describe import PAPER, certificate_verdict, licence_terms
 from amlb_ext.publish.export.base_url import check_base_url
-from amlb_ext.publish.export.export import all_members
+from amlb_ext.publish.export.export import all_members, write_copy
 from amlb_ext.publish.export.folder import is_new_folder
 from amlb_ext.publish.limits import Licence, settle_licences
 from amlb_ext.suite.definition import yaml_text
@@ -79,6 +78,12 @@ class HubExport:
 _Tables = Mapping[str, Mapping[str, str]]
 _SC_TYPES = {"number": "sc:Float", "text": "sc:Text"}
 _HUB_TYPES = {"number": "float64", "text": "string"}
+_MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".yaml": "application/yaml",
+    ".parquet": "application/vnd.apache.parquet",
+}
 
 
 def export_for_huggingface(
@@ -122,12 +127,19 @@ def export_for_huggingface(
     )
     address = check_base_url(url) if url else ""
     folder = Path(out) if out else Path(f"{suite.root.resolve().name}_huggingface")
-    _check_folder(folder, suite)
-    members = list(all_members(suite))
-    # first, so that an interrupted export is known and goes on
-    members.sort(key=lambda member: member.path != suite.layout.manifest)
+    manifest = suite.layout.manifest
+    if not is_new_folder(folder, suite.root):
+        earlier = folder / suite.layout.relative(manifest)
+        is_same = earlier.is_file() and sha256_file(earlier) == sha256_file(manifest)
+        if not is_same:
+            raise PublishError(
+                f"{folder} holds something else than this suite; nothing was written",
+                "give an empty folder or a new one with -o",
+            )
+    # the manifest first, so that an interrupted export is known and goes on
+    members = sorted(all_members(suite), key=lambda member: member.path != manifest)
     for member in members:
-        write_copy(member, folder.joinpath(*member.file.split("/")))
+        write_copy(member, folder / member.file)
     tables = _read_tables(suite)
     digests = {member.file: member.sha256 for member in members}
     croissant = _croissant(suite, origins, settled, tables, digests, address)
@@ -162,21 +174,6 @@ def _tasks(suite: Suite) -> list[AmlbTask]:
     return [task for task in suite.manifest.listed if isinstance(task, AmlbTask)]
 
 
-def _check_folder(folder: Path, suite: Suite) -> None:
-    """Raise where the folder holds anything but this suite, or overlaps with it."""
-    if is_new_folder(folder, suite.root):
-        return
-    manifest = folder / suite.layout.relative(suite.layout.manifest)
-    is_same = manifest.is_file() and sha256_file(manifest) == sha256_file(
-        suite.layout.manifest
-    )
-    if not is_same:
-        raise PublishError(
-            f"{folder} holds something else than this suite; nothing was written",
-            "give an empty folder or a new one with -o",
-        )
-
-
 def _read_tables(suite: Suite) -> _Tables:
     """Return each CSV file of the tasks; parts of a task share their training files."""
     tables: dict[str, dict[str, str]] = {}
@@ -185,21 +182,19 @@ def _read_tables(suite: Suite) -> _Tables:
             if file in tables:
                 continue
             names = list(pd.read_csv(suite.layout.at(file), nrows=0).columns)
-            numbers = _number_columns(suite, task, names)
+            # AMLB reads numbers alone in a folder of tasks
+            numbers = set(names)
+            if isinstance(suite, SuiteFiles):
+                columns = suite.coding(task.name).columns
+                numbers = {one.written for one in columns if one.form in NUMBERS}
+            if task.type is Kind.REGRESSION:
+                numbers.add(task.target)
+            else:
+                numbers.discard(task.target)
             tables[file] = {
                 name: "number" if name in numbers else "text" for name in names
             }
     return tables
-
-
-def _number_columns(suite: Suite, task: AmlbTask, names: Sequence[str]) -> set[str]:
-    if isinstance(suite, SuiteFiles):
-        columns = suite.coding(task.name).columns
-        numbers = {column.written for column in columns if column.form in NUMBERS}
-    else:
-        # AMLB reads numbers alone there
-        numbers = set(names) - {task.target}
-    return numbers | ({task.target} if task.type is Kind.REGRESSION else set())
 
 
 def hub_licence(text: str) -> str:
@@ -228,40 +223,35 @@ def _card(
     tasks = _tasks(suite)
     rows = []
     for task in tasks:
-        sizes = [format_count(len(task.folds), "fold")]
-        sizes += [
-            f"{min(rows):,} to {max(rows):,}"
-            for rows in (task.train_rows, task.test_rows)
-        ]
-        target, about = _cell(task.target), _cell(task.description)
-        rows.append([task.name, task.type.value, target, *sizes, about])
+        row = {
+            "configuration": task.name,
+            "type": task.type.value,
+            "target": _cell(task.target),
+            "folds": format_count(len(task.folds), "fold"),
+            "training rows": f"{min(task.train_rows):,} to {max(task.train_rows):,}",
+            "test rows": f"{min(task.test_rows):,} to {max(task.test_rows):,}",
+            "what it is": _cell(task.description),
+        }
+        rows.append(row)
     sources = []
     for name, origin in origins.items():
         verdict = "nothing was made hard"
         if isinstance(suite, SuiteFiles):
             verdict = certificate_verdict(suite, name)
-        licence = licences[name].text
-        if licences[name].stated:
-            licence += " (as stated by whoever exports)"
-        cells = [name, origin.spec, licence, origin.citation or "none stated", verdict]
+        cells = [
+            name,
+            origin.spec,
+            licence_terms(licences[name]),
+            origin.citation or "none stated",
+            verdict,
+        ]
         sources.append([_cell(cell) for cell in cells])
     text = template.read_text(encoding="utf-8").format(
         name=suite.name,
         version=suite.manifest.version,
         paper=PAPER,
         first=f"{tasks[0].name}.0",
-        tasks=markdown_table(
-            [
-                "configuration",
-                "type",
-                "target",
-                "folds",
-                "training rows",
-                "test rows",
-                "what it is",
-            ],
-            rows,
-        ),
+        tasks=markdown_table(list(rows[0]), [list(row.values()) for row in rows]),
         sources=markdown_table(
             ["task", "source", "licence", "citation", "what it may be used for"],
             sources,
@@ -278,9 +268,7 @@ def _cell(text: str) -> str:
 
 
 def _header(
-    tasks: Sequence[AmlbTask],
-    licences: Mapping[str, Licence],
-    tables: _Tables,
+    tasks: Sequence[AmlbTask], licences: Mapping[str, Licence], tables: _Tables
 ) -> dict[str, Any]:
     """Return the header of the card: licence, sizes, and a configuration for each fold."""
     terms = {hub_licence(licence.text) for licence in licences.values()}
@@ -327,6 +315,14 @@ def _croissant(
     """Return the metadata: every file of the suite, and every column of its tables."""
     citations = [PAPER, *(origin.citation for origin in origins.values())]
     texts = dict.fromkeys(licence.text for licence in licences.values())
+    record_sets = []
+    for file, columns in tables.items():
+        name = Path(file).stem
+        fields = []
+        for column, kind in columns.items():
+            key = f"{name}/{quote(column, safe='')}"
+            fields.append(field(key, column, _SC_TYPES[kind], file=file))
+        record_sets.append(record_set(name, fields))
     return describe_data_set(
         suite.name,
         description=f"A benchmark for the AutoML Benchmark, made by hardsynth "
@@ -338,31 +334,17 @@ def _croissant(
         creator={"@type": "sc:Organization", "name": "hardsynth"},
         keywords=["tabular", "automl", "benchmark", "amlb"],
         distribution=[
-            file_object(file, file, _media_type(file), sha256=digest)
+            file_object(
+                file,
+                file,
+                _MEDIA_TYPES.get(Path(file).suffix, "text/plain"),
+                sha256=digest,
+            )
             for file, digest in sorted(digests.items())
         ],
-        recordSet=[_record_set(file, columns) for file, columns in tables.items()],
+        recordSet=record_sets,
         **({"url": url} if url else {}),
     )
-
-
-def _record_set(file: str, columns: Mapping[str, str]) -> dict[str, Any]:
-    name = Path(file).stem
-    fields = []
-    for column, kind in columns.items():
-        key = f"{name}/{quote(column, safe='')}"
-        fields.append(field(key, column, _SC_TYPES[kind], file=file))
-    return record_set(name, fields)
-
-
-def _media_type(file: str) -> str:
-    endings = {
-        "csv": "text/csv",
-        "json": "application/json",
-        "yaml": "application/yaml",
-        "parquet": "application/vnd.apache.parquet",
-    }
-    return endings.get(file.rpartition(".")[2], "text/plain")
 
 
 def hub_summary(export: HubExport) -> str:

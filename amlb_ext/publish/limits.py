@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -86,19 +86,14 @@ def check_xml(xml: str, limits: dict[str, Limit]) -> Iterator[str]:
         elif len(text) > limit.length:
             yield f"{field} has {len(text)} characters, the server takes {limit.length}"
         elif not re.fullmatch(limit.pattern, text):
-            allowed = _allowed_characters(limit)
+            # as a user reads it: the inside of [...]+ without its backslashes
+            allowed = re.sub(r"\\|^\[|\]\+$", "", limit.pattern)
+            if limit.pattern == _LATIN:
+                allowed = "ASCII"
             yield (
                 f"{field} {text[:60]!r} holds characters that the server refuses; it takes "
                 f"{allowed}"
             )
-
-
-def _allowed_characters(limit: Limit) -> str:
-    """Return which characters a limit allows, as a user reads it."""
-    if limit.pattern == _LATIN:
-        return "ASCII"
-    # the inside of [...]+ without its backslashes
-    return re.sub(r"\\|^\[|\]\+$", "", limit.pattern)
 
 
 def ascii_text(text: str) -> str:
@@ -114,12 +109,9 @@ def ascii_text(text: str) -> str:
     spelled = text.translate(_SPELLED)
     # decomposed, an accent is a character of its own, behind its letter
     decomposed = unicodedata.normalize("NFKD", spelled)
-    plain = ""
-    for character in decomposed:
-        if not unicodedata.combining(character):
-            plain += character
+    letters = [letter for letter in decomposed if not unicodedata.combining(letter)]
     # the micro sign decomposes into a Greek mu
-    plain = plain.replace("μ", "u")
+    plain = "".join(letters).replace("μ", "u")
     escaped = plain.encode("ascii", "backslashreplace").decode()
     return _BREAKS_XML.sub(" ", escaped)
 
@@ -235,7 +227,25 @@ def settle_licences(
     >>> settled["a"].stated, settled["b"].text
     (False, 'by permission of the owner')
     """
-    for_all_tasks, for_one_task = _parse_statements(stated, licences)
+    for_all_tasks = ""
+    for_one_task: dict[str, str] = {}
+    for typed in stated:
+        task, equals, text = typed.partition("=")
+        if equals and task in licences:
+            for_one_task[task] = text.strip()
+        elif equals and re.fullmatch(r"[A-Za-z0-9_-]+", task):
+            # what stands before = looks like a task's name: a slip of the pen, not a licence
+            raise PublishError(
+                f"--licence {typed!r}: there is no task {task!r}",
+                suggest_nearest(task, licences),
+            )
+        elif for_all_tasks:
+            raise PublishError(
+                "--licence states two licences for every task",
+                "use --licence TASK=TEXT",
+            )
+        else:
+            for_all_tasks = typed.strip()
     settled = {}
     refused = []
     for task, licence in licences.items():
@@ -262,30 +272,3 @@ def settle_licences(
             "or leave their tasks out",
         )
     return settled
-
-
-def _parse_statements(
-    stated: Sequence[str], tasks: Collection[str]
-) -> tuple[str, dict[str, str]]:
-    """Return the licence stated for every task, empty if none, and those stated for one task."""
-    for_all_tasks = ""
-    for_one_task: dict[str, str] = {}
-    for statement in stated:
-        task, equals, text = statement.partition("=")
-        is_name = re.fullmatch(r"[A-Za-z0-9_-]+", task) is not None
-        if equals and task in tasks:
-            for_one_task[task] = text.strip()
-        elif equals and is_name:
-            # what stands before = looks like a task's name: a slip of the pen, not a licence
-            raise PublishError(
-                f"--licence {statement!r}: there is no task {task!r}",
-                suggest_nearest(task, tasks),
-            )
-        elif for_all_tasks:
-            raise PublishError(
-                "--licence states two licences for every task",
-                "use --licence TASK=TEXT",
-            )
-        else:
-            for_all_tasks = statement.strip()
-    return for_all_tasks, for_one_task

@@ -7,14 +7,15 @@ takes. The numbers are not OpenML's, and begin where OpenML's do not reach.
 
 from __future__ import annotations
 
-import csv
-import io
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
 
 from amlb_ext.core.display import format_count
 from amlb_ext.core.errors import PublishError
@@ -95,7 +96,7 @@ def export_openml_files(
     folder.begin(contents)
     files = {}
     for place, make_text in contents.items():
-        files[place] = write_text(folder.at(place), make_text())
+        files[place] = write_text(folder.root / place, make_text())
     folder.finish(files, {"form": OPENML_FILES, "suite": about_suite(suite)})
     names = {number: _name(planned.unit) for number, planned in numbered.items()}
     return OpenMLFiles(out=folder.root, tasks=names)
@@ -122,72 +123,71 @@ def _name(unit: PublishUnit) -> str:
 
 def _index(numbered: Mapping[int, PlannedUnit]) -> str:
     """Return the table of what each number is."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["task_id", "data_id", "amlb_task", "fold", "rows", "licence", "sha256"]
-    )
+    rows = []
     for number, planned in numbered.items():
         unit = planned.unit
-        name, licence = unit.amlb_task.name, planned.licence.text
-        writer.writerow(
-            [number, number, name, unit.fold, len(unit.rows), licence, unit.sha256]
+        rows.append(
+            {
+                "task_id": number,
+                "data_id": number,
+                "amlb_task": unit.amlb_task.name,
+                "fold": unit.fold,
+                "rows": len(unit.rows),
+                "licence": planned.licence.text,
+                "sha256": unit.sha256,
+            }
         )
-    return text.getvalue()
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def _add(
+    parent: ElementTree.Element, tag: str, text: str = "", /, **attributes: str
+) -> ElementTree.Element:
+    """Add an element in OpenML's namespace, and return it."""
+    child = ElementTree.SubElement(parent, NAMESPACE + tag, attributes)
+    child.text = text or None
+    return child
 
 
 def _description(number: int, planned: PlannedUnit) -> str:
     """Return what would be sent of a data set, with what a server adds to it."""
     root = ElementTree.fromstring(planned.xml)
-    added = {
-        "id": str(number),
-        "version": "1",
-        "url": "dataset.arff",
-        "status": "active",
-        "md5_checksum": planned.unit.md5,
-    }
-    for name, text in added.items():
-        ElementTree.SubElement(root, NAMESPACE + name).text = text
+    _add(root, "id", str(number))
+    _add(root, "version", "1")
+    _add(root, "url", "dataset.arff")
+    _add(root, "status", "active")
+    _add(root, "md5_checksum", planned.unit.md5)
     return _xml(root)
 
 
 def _features(unit: PublishUnit) -> str:
     """Return the columns of a data set, as a server counts them."""
     root = ElementTree.Element(f"{NAMESPACE}data_features")
-    missing = [column.count(None) for column in unit.columns()]
     row, *ignored = unit.own_columns
-    for index, attribute in enumerate(unit.attributes):
+    columns = zip(unit.attributes, unit.columns(), strict=True)
+    for index, (attribute, values) in enumerate(columns):
         kind = "string" if attribute.text else "numeric"
-        feature = ElementTree.SubElement(root, f"{NAMESPACE}feature")
-        entries = [
-            ("index", str(index)),
-            ("name", attribute.name),
-            ("data_type", "nominal" if attribute.values is not None else kind),
-            *(("nominal_value", value) for value in attribute.values or ()),
-            ("is_target", str(attribute.name == unit.target).lower()),
-            ("is_ignore", str(attribute.name in ignored).lower()),
-            ("is_row_identifier", str(attribute.name == row).lower()),
-            ("number_of_missing_values", str(missing[index])),
-        ]
-        for name, text in entries:
-            ElementTree.SubElement(feature, NAMESPACE + name).text = text
+        feature = _add(root, "feature")
+        _add(feature, "index", str(index))
+        _add(feature, "name", attribute.name)
+        _add(feature, "data_type", kind if attribute.values is None else "nominal")
+        for value in attribute.values or ():
+            _add(feature, "nominal_value", value)
+        _add(feature, "is_target", str(attribute.name == unit.target).lower())
+        _add(feature, "is_ignore", str(attribute.name in ignored).lower())
+        _add(feature, "is_row_identifier", str(attribute.name == row).lower())
+        _add(feature, "number_of_missing_values", str(values.count(None)))
     return _xml(root)
 
 
 def _split(unit: PublishUnit) -> str:
     """Return the split file: one repeat, one fold."""
     is_test, _, _ = unit.rows.layout()
-    lines = [
-        "@relation splits",
-        "@attribute type {TRAIN,TEST}",
-        "@attribute rowid NUMERIC",
-        "@attribute repeat NUMERIC",
-        "@attribute fold NUMERIC",
-        "@data",
-    ]
-    lines += [
-        f"{'TEST' if test else 'TRAIN'},{row},0,0" for row, test in enumerate(is_test)
-    ]
+    lines = ["@relation splits", "@attribute type {TRAIN,TEST}"]
+    lines += [f"@attribute {name} NUMERIC" for name in ("rowid", "repeat", "fold")]
+    lines.append("@data")
+    for row, side in enumerate(np.where(is_test, "TEST", "TRAIN")):
+        lines.append(f"{side},{row},0,0")
     return "\n".join(lines) + "\n"
 
 
@@ -195,33 +195,23 @@ def _task(number: int, unit: PublishUnit) -> str:
     """Return a task as a server describes it, with a procedure that no server has."""
     root = ElementTree.Element(f"{NAMESPACE}task")
     kind = unit.rows.procedure.task_type
-
-    def add(
-        parent: ElementTree.Element, tag: str, text: str = "", /, **attributes: str
-    ) -> ElementTree.Element:
-        child = ElementTree.SubElement(parent, NAMESPACE + tag, attributes)
-        child.text = text or None
-        return child
-
-    add(root, "task_id", str(number))
-    add(root, "task_name", f"{_name(unit)}, split as in the suite")
-    add(root, "task_type_id", str(kind))
-    add(root, "task_type", _TASK_TYPES[kind])
-    data_set = add(add(root, "input", name="source_data"), "data_set")
-    add(data_set, "data_set_id", str(number))
-    add(data_set, "target_feature", unit.target)
-    procedure = add(
-        add(root, "input", name="estimation_procedure"), "estimation_procedure"
-    )
-    add(procedure, "id", "0")
-    add(procedure, "type", "customholdout")
-    add(procedure, "data_splits_url", "datasplits.arff")
-    add(procedure, "parameter", "1", name="number_repeats")
-    add(procedure, "parameter", "1", name="number_folds")
-    measures = add(
-        add(root, "input", name="evaluation_measures"), "evaluation_measures"
-    )
-    add(measures, "evaluation_measure", unit.measure or "")
+    _add(root, "task_id", str(number))
+    _add(root, "task_name", f"{_name(unit)}, split as in the suite")
+    _add(root, "task_type_id", str(kind))
+    _add(root, "task_type", _TASK_TYPES[kind])
+    data_set = _add(_add(root, "input", name="source_data"), "data_set")
+    _add(data_set, "data_set_id", str(number))
+    _add(data_set, "target_feature", unit.target)
+    name = "estimation_procedure"
+    procedure = _add(_add(root, "input", name=name), name)
+    _add(procedure, "id", "0")
+    _add(procedure, "type", "customholdout")
+    _add(procedure, "data_splits_url", "datasplits.arff")
+    _add(procedure, "parameter", "1", name="number_repeats")
+    _add(procedure, "parameter", "1", name="number_folds")
+    name = "evaluation_measures"
+    measures = _add(_add(root, "input", name=name), name)
+    _add(measures, "evaluation_measure", unit.measure or "")
     return _xml(root)
 
 

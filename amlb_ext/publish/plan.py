@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from amlb_ext.core.errors import PublishError, suggest_nearest
 from amlb_ext.core.files import write_text
 from amlb_ext.publish.describe import (
+    TAG,
     alias_of,
     certificate_verdict,
     data_description,
-    data_xml,
+    data_set_xml,
     describe_split,
     fit_texts,
     suite_texts,
@@ -78,19 +79,18 @@ class PublishPlan:
         """The suite's alias when the server splits every task as wanted."""
         return alias_of(planned.unit for planned in self.units)
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """Name and description of the suite when the server splits every task as wanted."""
+        units = [planned.unit for planned in self.units]
+        return suite_texts(self.suite, units, self.url)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan with every text that would be sent, but the data files."""
-        texts = plan_texts(self)
         return {
-            "suite": {"alias": self.alias, "tag": "hardsynth", **texts},
+            "suite": {"alias": self.alias, "tag": TAG, **self.texts},
             "units": [_unit_json(self.suite, planned) for planned in self.units],
         }
-
-
-def plan_texts(plan: PublishPlan) -> dict[str, str]:
-    """Return name and description of the suite, as if the server split every task as wanted."""
-    units = [planned.unit for planned in plan.units]
-    return suite_texts(plan.suite, units, plan.url)
 
 
 def plan_suite(
@@ -132,7 +132,10 @@ def plan_suite(
         No finished suite, or no such task.
     """
     suite = SuiteFiles.load(directory)
-    names = _choose_tasks(suite, only)
+    main = [
+        name for name, task in suite.amlb_tasks.items() if task.suffix in MAIN_SUFFIXES
+    ]
+    names = named_tasks(only, suite.amlb_tasks) or main
     # licences are settled first, for all tasks at once: one refusal names all that lack one
     source_licences = {}
     for name in names:
@@ -150,13 +153,17 @@ def plan_suite(
             licence,
             description=data_description(unit, licence, url),
         )
-        planned = PlannedUnit(
-            unit=unit,
-            licence=licence,
-            xml=data_xml(unit, texts),
-            notes=(*unit.notes, *notes, *_size_notes(unit)),
+        notes = [*unit.notes, *notes]
+        if UPLOAD_DEFAULT < unit.size <= UPLOAD_LIMIT:
+            notes.append(
+                f"the data file has {megabytes(unit.size)}; a server whose uploads nobody "
+                f"configured takes {megabytes(UPLOAD_DEFAULT)}"
+            )
+        row, *ignored = unit.own_columns
+        xml = data_set_xml(unit, texts, target=unit.target, row_id=row, ignored=ignored)
+        units.append(
+            PlannedUnit(unit=unit, licence=licence, xml=xml, notes=tuple(notes))
         )
-        units.append(planned)
     plan = PublishPlan(suite=suite, units=tuple(units), url=url)
     problems = list(_find_problems(plan))
     if problems:
@@ -166,15 +173,6 @@ def plan_suite(
             "leave such tasks out with --only, or send fewer rows with --fit drop",
         )
     return plan
-
-
-def _choose_tasks(suite: SuiteFiles, only: Sequence[str]) -> list[str]:
-    """Return the AMLB tasks that were asked for; those of the main definition by default."""
-    main = []
-    for name, task in suite.amlb_tasks.items():
-        if task.suffix in MAIN_SUFFIXES:
-            main.append(name)
-    return named_tasks(only, suite.amlb_tasks) or main
 
 
 def named_tasks(only: Sequence[str], known: Collection[str]) -> list[str]:
@@ -190,18 +188,15 @@ def _choose_folds(
     suite: SuiteFiles, names: Sequence[str], folds: Sequence[int]
 ) -> list[tuple[str, int]]:
     """Return task and fold of each unit; a task need not have all folds that were asked for."""
+    n_folds = {name: len(suite.amlb_tasks[name].folds) for name in names}
     chosen = []
     for name in names:
-        for fold in range(len(suite.amlb_tasks[name].folds)):
-            if not folds or fold in folds:
-                chosen.append((name, fold))
+        wanted = range(n_folds[name])
+        chosen += [(name, fold) for fold in wanted if not folds or fold in folds]
     if not chosen:
-        numbers_of_folds = [len(suite.amlb_tasks[name].folds) for name in names]
-        most_folds = max(numbers_of_folds)
-        listed = ", ".join(map(str, folds))
         raise PublishError(
-            f"no task has fold {listed}",
-            f"use 0 to {most_folds - 1}, as AMLB does",
+            f"no task has fold {', '.join(map(str, folds))}",
+            f"use 0 to {max(n_folds.values()) - 1}, as AMLB does",
         )
     return chosen
 
@@ -219,8 +214,8 @@ def _find_problems(plan: PublishPlan) -> Iterator[str]:
         if classes is not None and len(classes) < 2:
             yield f"{where}: its target has a single class"
     # as if all tasks were good: the suite's texts can only become shorter
-    texts = plan_texts(plan)
-    for problem in check_xml(suite_xml(texts, plan.alias, [UNKNOWN_ID]), STUDY):
+    xml = suite_xml(plan.texts, plan.alias, [UNKNOWN_ID])
+    for problem in check_xml(xml, STUDY):
         yield f"the suite: {problem}"
 
 
@@ -230,14 +225,6 @@ def data_problems(data: DataSet, xml: str) -> Iterator[str]:
     if data.size > UPLOAD_LIMIT:
         size = megabytes(data.size)
         yield f"its data file has {size}, more than {megabytes(UPLOAD_LIMIT)}"
-
-
-def _size_notes(unit: PublishUnit) -> Iterator[str]:
-    if UPLOAD_DEFAULT < unit.size <= UPLOAD_LIMIT:
-        yield (
-            f"the data file has {megabytes(unit.size)}; a server whose uploads nobody configured "
-            f"takes {megabytes(UPLOAD_DEFAULT)}"
-        )
 
 
 def megabytes(size: int) -> str:
@@ -272,23 +259,19 @@ def write_plan(plan: PublishPlan, folder: Path) -> list[Path]:
     contents = {}
     for planned in plan.units:
         unit = planned.unit
-        stem = unit.name
-        contents[f"{stem}.arff"] = unit.arff()
-        contents[f"{stem}.data.xml"] = planned.xml
-        contents[f"{stem}.task.xml"] = task_xml(unit, UNKNOWN_ID)
+        contents[f"{unit.name}.arff"] = unit.arff()
+        contents[f"{unit.name}.data.xml"] = planned.xml
+        contents[f"{unit.name}.task.xml"] = task_xml(unit, UNKNOWN_ID)
     unknown_ids = [UNKNOWN_ID] * len(plan.units)
-    contents["suite.xml"] = suite_xml(plan_texts(plan), plan.alias, unknown_ids)
+    contents["suite.xml"] = suite_xml(plan.texts, plan.alias, unknown_ids)
     return write_contents(folder, contents)
 
 
 def write_contents(folder: Path, contents: Mapping[str, str]) -> list[Path]:
     """Write texts into a folder by their names, and return the files."""
-    paths = []
     for name, text in contents.items():
-        path = folder / name
-        write_text(path, text)
-        paths.append(path)
-    return paths
+        write_text(folder / name, text)
+    return [folder / name for name in contents]
 
 
 def _unit_json(suite: SuiteFiles, planned: PlannedUnit) -> dict[str, Any]:
@@ -296,7 +279,6 @@ def _unit_json(suite: SuiteFiles, planned: PlannedUnit) -> dict[str, Any]:
     task = unit.amlb_task
     rows = unit.rows
     procedure = rows.procedure
-    licence = planned.licence
     return {
         "name": unit.name,
         "amlb_task": task.name,
@@ -312,7 +294,7 @@ def _unit_json(suite: SuiteFiles, planned: PlannedUnit) -> dict[str, Any]:
         "split": describe_split(unit),
         "target": unit.target,
         "measure": unit.measure,
-        "licence": {"text": licence.text, "stated": licence.stated},
+        "licence": asdict(planned.licence),
         "verdict": certificate_verdict(suite, task.task),
         "bytes": unit.size,
         "md5": unit.md5,

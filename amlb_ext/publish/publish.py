@@ -8,14 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 from amlb_ext.core.display import shorten_text, text_table
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.publish import lookup
 from amlb_ext.publish.describe import alias_of, suite_texts
-from amlb_ext.publish.lookup import Journal
 from amlb_ext.publish.plan import PlannedUnit, PublishPlan, megabytes
 from amlb_ext.publish.server import (
     FATAL,
@@ -26,7 +23,13 @@ from amlb_ext.publish.server import (
     Uncertain,
     host_name,
 )
-from amlb_ext.publish.steps import Steps
+from amlb_ext.publish.steps import (
+    Journal,
+    Steps,
+    find_suite,
+    list_statuses,
+    read_data_set,
+)
 
 #: Seconds to wait until data sets are active.
 WAIT = 900.0
@@ -35,8 +38,6 @@ _FIRST_PAUSE = 2.0
 _LONGEST_PAUSE = 30.0
 #: How many times longer each pause is than the one before.
 _PAUSE_GROWTH = 1.5
-#: Seconds until the second message about waiting; the next ones come at twice the time each.
-_SECOND_MESSAGE = 5.0
 #: After so many units in a row without an answer the others are not tried.
 _SILENT_UNITS = 2
 
@@ -77,7 +78,7 @@ class PublishOutcome(DataOutcome):
     task_id: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class PublishReport:
     """What became of everything.
 
@@ -143,14 +144,14 @@ def publish_plan(
     PublishError
         The key is refused, or the journal cannot be written.
     """
-    with Journal.of(plan.suite.layout, host_name(server.url)).held() as journal:
-        run = _Publication(
-            plan=plan, steps=Steps(server, journal), wait=wait, say=say, clock=clock
-        )
-        return run.finish()
+    journal = Journal(plan.suite.layout.publication(host_name(server.url)))
+    with journal.held() as held:
+        run = _Publication(plan, Steps(server, held), wait, say, clock)
+        run.finish()
+        return run.report
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _Publication:
     """One run of :func:`publish_plan`."""
 
@@ -163,42 +164,36 @@ class _Publication:
     def __post_init__(self) -> None:
         self.server = self.steps.server
         self.journal = self.steps.journal
-        self.units: list[tuple[PlannedUnit, PublishOutcome]] = []
+        outcomes = []
         for planned in self.plan.units:
             unit = planned.unit
-            outcome = PublishOutcome(
-                name=unit.name,
-                amlb_task=unit.amlb_task.name,
-                fold=unit.fold,
+            task = unit.amlb_task.name
+            outcomes.append(
+                PublishOutcome(name=unit.name, amlb_task=task, fold=unit.fold)
             )
-            self.units.append((planned, outcome))
-        self._report = partial(
-            PublishReport,
-            server=self.server.url,
-            outcomes=[outcome for _, outcome in self.units],
-            journal=str(self.journal.path),
+        self.units = list(zip(self.plan.units, outcomes, strict=True))
+        self.report = PublishReport(
+            server=self.server.url, outcomes=outcomes, journal=str(self.journal.path)
         )
 
-    def finish(self) -> PublishReport:
-        """Run all steps for all units, and return the report."""
+    def finish(self) -> None:
+        """Run all steps for all units, and fill the report."""
         # all data sets are sent before the first is waited for: the server works on them meanwhile
         run_step(self._send_data_set, self.units, self.say)
         active = self._wait_until_active()
-        with_active_data = []
-        for planned, outcome in self.units:
-            if outcome.data_id in active:
-                with_active_data.append((planned, outcome))
+        with_active_data = [unit for unit in self.units if unit[1].data_id in active]
         run_step(self._make_task, with_active_data, self.say)
-        statuses = [outcome.status for _, outcome in self.units]
+        statuses = [outcome.status for outcome in self.report.outcomes]
         unsettled = statuses.count("waiting") + statuses.count("failed")
         # the suite's alias stands for its tasks, so that it is made when all are settled
         if unsettled:
-            return self._report(reason=f"{unsettled} of {len(statuses)} are not done")
-        if "good" not in statuses:
-            return self._report(reason="the server split none of the tasks as wanted")
-        return self._make_suite()
+            self.report.reason = f"{unsettled} of {len(statuses)} are not done"
+        elif "good" not in statuses:
+            self.report.reason = "the server split none of the tasks as wanted"
+        else:
+            self._make_suite()
 
-    def _make_suite(self) -> PublishReport:
+    def _make_suite(self) -> None:
         """Make the suite of the tasks whose splits are as wanted."""
         units = []
         task_ids = []
@@ -206,18 +201,19 @@ class _Publication:
             if outcome.status == "good" and outcome.task_id is not None:
                 units.append(planned.unit)
                 task_ids.append(outcome.task_id)
-        alias = alias_of(units)
+        report = self.report
+        report.alias = alias_of(units)
         texts = suite_texts(self.plan.suite, units, self.plan.url)
         try:
-            existing = lookup.find_suite(self.server, alias)
-            if existing is not None and existing.tasks != frozenset(task_ids):
-                alias = alias_of(units, task_ids)
-            suite_id = self.steps.ensure_suite(alias, texts, task_ids)
+            existing = find_suite(self.server, report.alias)
+            if existing is not None and existing[1] != set(task_ids):
+                report.alias = alias_of(units, task_ids)
+            report.suite_id = self.steps.ensure_suite(report.alias, texts, task_ids)
         except HardsynthError as error:
             _stop_if_fatal(error)
-            return self._report(alias=alias, reason=str(error))
-        self.say(f"suite {suite_id} ({alias}) with {len(task_ids)} tasks")
-        return self._report(alias=alias, suite_id=suite_id)
+            report.reason = str(error)
+            return
+        self.say(f"suite {report.suite_id} ({report.alias}) with {len(task_ids)} tasks")
 
     def _send_data_set(self, planned: PlannedUnit, outcome: PublishOutcome) -> None:
         data_id, is_new = self.steps.ensure_data_set(planned.unit, planned.xml)
@@ -249,25 +245,21 @@ class _Publication:
 
     def _wait_until_active(self) -> set[int]:
         """Wait until the data sets are active; return those that are."""
-        by_id = {}
-        for planned, outcome in self.units:
-            if outcome.data_id is not None:
-                by_id[outcome.data_id] = (planned.unit, outcome)
-        pending = set(by_id)
+        outcomes = {outcome.data_id: outcome for outcome in self.report.outcomes}
+        pending = {data_id for data_id in outcomes if data_id is not None}
+        total = len(pending)
         active: set[int] = set()
         begun = self.clock()
         pause = _FIRST_PAUSE
-        next_message = _SECOND_MESSAGE
         looks = 0
         while pending:
-            now_active = self._now_active(pending)
-            for data_id in sorted(now_active):
-                unit, _ = by_id[data_id]
-                last = self.journal.last(unit.key, "active")
-                if last.get("id") != data_id:
-                    self.journal.write(unit.key, "active", "active", id=data_id)
-            active |= now_active
-            pending -= now_active
+            try:
+                statuses = list_statuses(self.server, "data_id", *sorted(pending))
+            except (Uncertain, Refused) as error:
+                statuses = {}
+                self.say(f"cannot ask for the status of the data sets: {error.message}")
+            active |= {one for one in pending if statuses.get(one) == "active"}
+            pending -= active
             elapsed = self.clock() - begun
             looks += 1
             # one request for each data set: only at looks 1, 2, 4, 8 ... and at the end
@@ -275,43 +267,32 @@ class _Publication:
             is_over = elapsed >= self.wait
             if is_power_of_two or is_over:
                 for data_id in sorted(pending):
-                    _, outcome = by_id[data_id]
-                    if self._has_failed(data_id, outcome):
+                    if self._has_failed(data_id, outcomes[data_id]):
                         pending.discard(data_id)
             if not pending or is_over:
                 break
-            if elapsed >= next_message or looks == 1:
-                next_message = max(next_message, 2 * elapsed)
+            if is_power_of_two:
                 self.say(
-                    f"waiting until {len(pending)} of {len(by_id)} data sets are active: "
+                    f"waiting until {len(pending)} of {total} data sets are active: "
                     f"{elapsed:.0f} of at most {self.wait:.0f} s"
                 )
-            time_left = self.wait - elapsed
-            self.server.sleep(min(pause, time_left))
+            self.server.sleep(min(pause, self.wait - elapsed))
             pause = min(_LONGEST_PAUSE, pause * _PAUSE_GROWTH)
         for data_id in pending:
-            _, outcome = by_id[data_id]
-            outcome.reason = f"data set {data_id} is not active after {self.wait:.0f} s"
+            reason = f"data set {data_id} is not active after {self.wait:.0f} s"
+            outcomes[data_id].reason = reason
         return active
-
-    def _now_active(self, pending: set[int]) -> set[int]:
-        """Return which of the data sets are active; none where the server does not say."""
-        try:
-            statuses = lookup.list_statuses(self.server, sorted(pending))
-        except (Uncertain, Refused) as error:
-            self.say(f"cannot ask for the status of the data sets: {error.message}")
-            return set()
-        return {data_id for data_id in pending if statuses.get(data_id) == "active"}
 
     def _has_failed(self, data_id: int, outcome: PublishOutcome) -> bool:
         """Whether the server could not process a data set, or somebody deactivated it."""
         try:
-            data_set = lookup.read_data_set(self.server, data_id)
+            data_set = read_data_set(self.server, data_id)
         except (Uncertain, Refused):
             return False
         if data_set.error:
-            message = self.server.hide(data_set.error)
-            problem = f"the server could not process it: {message}"
+            problem = (
+                f"the server could not process it: {self.server.hide(data_set.error)}"
+            )
         elif data_set.status == "deactivated":
             problem = "it was deactivated on the server"
         else:
@@ -365,18 +346,21 @@ def _stop_if_fatal(error: HardsynthError) -> None:
 def plan_text(plan: PublishPlan, url: str) -> str:
     """Return what would be sent, one row per data set, then verdicts, notes and splits."""
     units = plan.to_json()["units"]
-    headers = [
-        "data set",
-        "rows",
-        "train",
-        "test",
-        "times",
-        "split",
-        "measure",
-        "size",
-        "licence",
+    rows = [
+        {
+            "data set": shorten_text(unit["name"], 48),
+            "rows": unit["rows"],
+            "train": "{} of {}".format(*unit["train"]),
+            "test": "{} of {}".format(*unit["test"]),
+            "times": unit["repeats"],
+            "split": unit["procedure"]["id"],
+            "measure": unit["measure"] or "-",
+            "size": megabytes(unit["bytes"]),
+            "licence": licence_cell(unit),
+        }
+        for unit in units
     ]
-    lines = [text_table(headers, [_unit_row(unit) for unit in units]), ""]
+    lines = [text_table(list(rows[0]), [list(row.values()) for row in rows]), ""]
     # Several data sets belong to one task, whose verdict is printed once.
     verdicts = {}
     for unit in units:
@@ -386,9 +370,7 @@ def plan_text(plan: PublishPlan, url: str) -> str:
     for unit in units:
         lines += [f"note: {unit['name']}: {note}" for note in unit["notes"]]
     procedures = {unit["procedure"]["id"]: unit["procedure"]["name"] for unit in units}
-    splits = []
-    for number, name in sorted(procedures.items()):
-        splits.append(f"{number} is '{name}'")
+    splits = [f"{number} is '{name}'" for number, name in sorted(procedures.items())]
     lines += [
         "",
         f"split: {', '.join(splits)}; test rows are sent as often as 'times' says",
@@ -396,21 +378,6 @@ def plan_text(plan: PublishPlan, url: str) -> str:
         f"dry run: nothing was sent to {url}; all is within the server's limits",
     ]
     return "\n".join(lines)
-
-
-def _unit_row(unit: dict[str, Any]) -> list[Any]:
-    """Return the row of one data set in the table of a plan."""
-    return [
-        shorten_text(unit["name"], 48),
-        unit["rows"],
-        "{} of {}".format(*unit["train"]),
-        "{} of {}".format(*unit["test"]),
-        unit["repeats"],
-        unit["procedure"]["id"],
-        unit["measure"] or "-",
-        megabytes(unit["bytes"]),
-        licence_cell(unit),
-    ]
 
 
 def licence_cell(unit: dict[str, Any]) -> str:
@@ -438,20 +405,13 @@ def report_text(report: PublishReport, server: str) -> str:
             lines.append("the same command continues")
         return "\n".join(lines)
     lines.append(f"suite: {report.suite_id} ({report.alias})")
-    lines += _suite_commands(report, server)
-    return "\n".join(lines)
-
-
-def _suite_commands(report: PublishReport, server: str) -> list[str]:
-    """Return the commands that read and run the published suite."""
     spec = f"openml/s/{report.suite_id}"
     if server == "test":
         spec = f"test.{spec}"
-    if server in ("test", "production"):
-        return [
-            f"  read it:  hardsynth generate {spec} --dry-run -o DIR",
-            f"  run it:   python runbenchmark.py FRAMEWORK {spec}",
-        ]
-    # AMLB knows the two servers above only, so it cannot run a suite of another one.
-    server_flag = f"--openml-server {report.server}"
-    return [f"  read it:  hardsynth generate {spec} {server_flag} --dry-run -o DIR"]
+    # AMLB knows two servers only, so it cannot run a suite of another one
+    is_known = server in ("test", "production")
+    flag = "" if is_known else f" --openml-server {report.server}"
+    lines.append(f"  read it:  hardsynth generate {spec}{flag} --dry-run -o DIR")
+    if is_known:
+        lines.append(f"  run it:   python runbenchmark.py FRAMEWORK {spec}")
+    return "\n".join(lines)

@@ -70,8 +70,7 @@ class Procedure:
         if self is ORDERED:
             return np.arange(n - test_count, n, dtype=np.int64)
         # HOLDOUT: the first T rows of the shuffled table are test rows
-        shuffled = weka_order(n)
-        return np.sort(shuffled[:test_count])
+        return np.sort(weka_order(n)[:test_count])
 
     def train_range(self, test: int) -> tuple[int, int]:
         """Return the fewest and the most training rows that go with T test rows.
@@ -115,20 +114,16 @@ class JavaRandom:
         # Java scrambles the seed: sequences of small seeds would begin alike
         self._state = (seed ^ _MULTIPLIER) & _MASK
 
-    def _next_bits(self, bits: int) -> int:
-        """Advance the state and return its highest bits."""
-        state = self._state * _MULTIPLIER + _INCREMENT
-        self._state = state & _MASK
-        return self._state >> (48 - bits)
-
     def next_int(self, bound: int) -> int:
         """Return the next number in 0 .. ``bound`` - 1."""
         is_power_of_two = bound & -bound == bound
-        # the higher bits of such a generator are the more random ones
-        if is_power_of_two:
-            return (bound * self._next_bits(31)) >> 31
         while True:
-            drawn = self._next_bits(31)
+            self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
+            # the highest 31 of 48 bits
+            drawn = self._state >> 17
+            # the higher bits of such a generator are the more random ones
+            if is_power_of_two:
+                return (bound * drawn) >> 31
             value = drawn % bound
             # where Java's int would overflow, it draws again: the last values would be too rare
             last_of_block = drawn - value + bound - 1
@@ -136,14 +131,12 @@ class JavaRandom:
                 return value
 
 
-def weka_order(n: int, seed: int = 0) -> np.ndarray:
-    """Return the rows in the order of Weka's ``Instances.randomize(new Random(seed))``.
+def weka_order(n: int) -> np.ndarray:
+    """Return the rows in the order of Weka's ``Instances.randomize(new Random(0))``.
 
     Parameters
     ----------
     n : int
-    seed : int
-        The evaluation engine of OpenML uses 0.
 
     Returns
     -------
@@ -154,7 +147,7 @@ def weka_order(n: int, seed: int = 0) -> np.ndarray:
     >>> weka_order(5).tolist()
     [4, 2, 1, 3, 0]
     """
-    random = JavaRandom(seed)
+    random = JavaRandom(0)
     order = list(range(n))
     # Fisher and Yates from the last row on, as Weka does it: other orders draw other numbers
     for j in range(n - 1, 0, -1):
@@ -217,8 +210,7 @@ class SentRows:
         position[~is_test] = self.train
         position[is_test] = np.tile(self.test, self.repeats)
         repetition = np.zeros(n, dtype=np.int64)
-        repetitions = np.arange(self.repeats)
-        repetition[is_test] = np.repeat(repetitions, len(self.test))
+        repetition[is_test] = np.repeat(np.arange(self.repeats), len(self.test))
         return is_test, position, repetition
 
 
@@ -264,7 +256,12 @@ def choose_sizes(
     >>> choose_sizes(HOLDOUT, 800, 200, fit="repeat")
     (800, 197, 2)
     """
-    largest = _largest_test_count(procedure, train)
+
+    def fewest_train(count: int) -> int:
+        return procedure.train_range(count)[0]
+
+    # the most test rows T that the training rows allow: the fewest training rows grow with T
+    largest = bisect.bisect_right(range(train + 1), train, key=fewest_train) - 1
     if largest < 1 or test < 1:
         raise PublishError(
             f"{train} training and {test} test rows are too few for the server's split",
@@ -286,17 +283,6 @@ def choose_sizes(
         candidates.append((loss, repeats, kept_train, kept_test))
     _, repeats, kept_train, kept_test = min(candidates)
     return kept_train, kept_test, repeats
-
-
-def _largest_test_count(procedure: Procedure, train: int) -> int:
-    """Return the most test rows T that so many training rows allow; 0 or less where none."""
-    test_counts = range(train + 1)
-
-    def fewest_train(test: int) -> int:
-        return procedure.train_range(test)[0]
-
-    # the fewest training rows grow with T
-    return bisect.bisect_right(test_counts, train, key=fewest_train) - 1
 
 
 def choose_rows(
@@ -328,10 +314,7 @@ def choose_rows(
             repeats=1,
         )
     n_train, n_test, repeats = choose_sizes(
-        procedure,
-        len(train_groups),
-        len(test_groups),
-        fit=fit,
+        procedure, len(train_groups), len(test_groups), fit=fit
     )
     # the test rows are drawn first: the order of draws is part of what was published earlier
     test = draw_rows(test_groups, n_test, rng)
@@ -366,35 +349,22 @@ def draw_rows(
     rows = np.arange(len(groups), dtype=np.int64)
     if k >= len(rows):
         return rows
-    return np.sort(_draw_within(rows, groups, level=0, k=k, rng=rng))
 
+    def draw(rows: np.ndarray, level: int, k: int) -> np.ndarray:
+        # inside the innermost groups all rows are alike
+        if len(groups[rows[0]]) <= level:
+            return rng.choice(rows, size=k, replace=False)
+        members: dict[object, list[int]] = {}
+        for row in rows:
+            members.setdefault(groups[row][level], []).append(row)
+        shares = _split_proportionally([len(group) for group in members.values()], k)
+        blocks = []
+        for group, share in zip(members.values(), shares, strict=True):
+            if share:
+                blocks.append(draw(np.asarray(group), level + 1, share))
+        return np.concatenate(blocks)
 
-def _draw_within(
-    rows: np.ndarray,
-    groups: Sequence[Sequence[object]],
-    *,
-    level: int,
-    k: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Draw k of the rows, in proportion to their groups of ``level`` and of those inside."""
-    # inside the innermost groups all rows are alike
-    if len(rows) == 0 or len(groups[rows[0]]) <= level:
-        drawn_rows = rng.choice(rows, size=k, replace=False)
-        return np.asarray(drawn_rows, dtype=np.int64)
-    members: dict[object, list[int]] = {}
-    for row in rows:
-        members.setdefault(groups[row][level], []).append(int(row))
-    counts = [len(group) for group in members.values()]
-    shares = _split_proportionally(counts, k)
-    blocks = []
-    for group, share in zip(members.values(), shares, strict=True):
-        if share == 0:
-            continue
-        group_rows = np.asarray(group, dtype=np.int64)
-        block = _draw_within(group_rows, groups, level=level + 1, k=share, rng=rng)
-        blocks.append(block)
-    return np.concatenate(blocks)
+    return np.sort(draw(rows, 0, k))
 
 
 def _split_proportionally(counts: Sequence[int], k: int) -> list[int]:

@@ -12,8 +12,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -23,10 +21,6 @@ from amlb_ext.core.version import __version__
 from amlb_ext.publish.describe import openml_client
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.sources.openml_client import CONNECT_TIMEOUT
-
-if TYPE_CHECKING:
-    import requests
-
 
 # Which server, and which key: from the environment or the OpenML client's configuration.
 
@@ -114,10 +108,10 @@ def api_key(url: str) -> str:
     if from_environment:
         return from_environment
     config = openml_client().config
-    path = Path(config.determine_config_file_path())
+    path = config.determine_config_file_path()
     remedy = (
         f"set {KEY_VARIABLE} in the environment, or write 'apikey = ...' and 'server = {url}' "
-        f"into {_with_tilde(path)}; you find your key on your profile page of the server"
+        f"into {path}; you find your key on your profile page of the server"
     )
     if not config.apikey:
         raise PublishError(
@@ -133,14 +127,6 @@ def api_key(url: str) -> str:
     return str(config.apikey).strip()
 
 
-def _with_tilde(path: Path) -> str:
-    """Return a path as a user writes it, below ``~`` where it is there."""
-    try:
-        return f"~/{path.relative_to(Path.home().resolve()).as_posix()}"
-    except (ValueError, RuntimeError):
-        return str(path)
-
-
 #: Seconds until an answer must begin; a large file takes its time.
 ANSWER_TIMEOUT = 300.0
 #: Tries of a GET.
@@ -153,8 +139,15 @@ _LONGEST_QUOTE = 300
 
 # What OpenML's error codes mean, and what to do
 
-_BUG_REPORT = "report it as a bug, with the output of --dry-run --json"
-_SET_KEY = "set OPENML_APIKEY in the environment"
+_NO_KEY = ("the request had no API key", "set OPENML_APIKEY in the environment")
+_WRONG_KEY = (
+    "the API key is not known to this server",
+    "each server has its own keys: set OPENML_APIKEY to the one on your profile page there",
+)
+_NOT_BY_SCHEMA = (
+    "what was sent does not follow the server's schema",
+    "report it as a bug, with the output of --dry-run --json",
+)
 _SMALLER_FILE = "send fewer rows with --fit drop, or leave the task out with --only"
 _LATER = "run the same command again later; it continues where it stopped"
 _UNKNOWN_CODE = (
@@ -167,11 +160,8 @@ OVERLOADED = 107
 NOT_ACTIVE = 623
 #: code → (what it means, what to do). 413 is the status of HTTP, the others are OpenML's.
 CODES: dict[int, tuple[str, str]] = {
-    102: ("the request had no API key", _SET_KEY),
-    103: (
-        "the API key is not known to this server",
-        "each server has its own keys: set OPENML_APIKEY to the one on your profile page there",
-    ),
+    102: _NO_KEY,
+    103: _WRONG_KEY,
     104: (
         "the account may only read",
         "ask the server's operators for an account that may write",
@@ -182,19 +172,16 @@ CODES: dict[int, tuple[str, str]] = {
         "the upload is incomplete, most often because the file is larger than the server takes",
         _SMALLER_FILE,
     ),
-    131: ("the description does not follow the server's schema", _BUG_REPORT),
-    137: ("the request had no API key", _SET_KEY),
-    138: (
-        "the API key is not known to this server",
-        "set OPENML_APIKEY to a key of this server",
-    ),
+    131: _NOT_BY_SCHEMA,
+    137: _NO_KEY,
+    138: _WRONG_KEY,
     145: (
         "the server cannot read the data file",
         "report it as a bug, with the files of --dry-run --out DIR",
     ),
-    163: ("the description does not follow the server's schema", _BUG_REPORT),
+    163: _NOT_BY_SCHEMA,
     413: ("the file is larger than the server takes", _SMALLER_FILE),
-    613: ("the task does not follow the server's schema", _BUG_REPORT),
+    613: _NOT_BY_SCHEMA,
     614: ("the task already exists", "nothing needs to be done"),
     622: (
         "the server does not offer this estimation procedure, measure or target",
@@ -205,7 +192,7 @@ CODES: dict[int, tuple[str, str]] = {
         "only the server's operators may activate data sets",
         "wait, or ask them to do it",
     ),
-    1032: ("the suite does not follow the server's schema", _BUG_REPORT),
+    1032: _NOT_BY_SCHEMA,
     1038: ("a suite with this alias already exists", "nothing needs to be done"),
 }
 #: With these no other request would fare better.
@@ -238,6 +225,9 @@ class Refused(PublishError):
 
 class Uncertain(NetworkError):
     """No answer, or one that nobody can read: the server may have taken what was sent."""
+
+    code = 0
+    said = ""
 
 
 class Server:
@@ -312,8 +302,6 @@ class Server:
         text = self._send("POST", f"{self.url}/{path}", data=data, files=parts or None)
         try:
             return self._parsed(path, text)
-        except Refused:
-            raise
         except PublishError as error:
             raise Uncertain(error.message, error.remedy) from None
 
@@ -345,25 +333,20 @@ class Server:
             raise self._uncertain(what, reason) from None
         # OpenML answers in UTF-8, but does not always say so, and requests would guess
         answer.encoding = "utf-8"
-        if answer.status_code == 200:
-            return answer.text
-        raise self._failure(what, answer)
-
-    def _failure(self, what: str, answer: requests.Response) -> Refused | Uncertain:
-        """Return the error for an answer whose status is not 200."""
         status = answer.status_code
+        # some servers refuse with status 200
         code, message = _openml_error(answer.text)
         if code:
-            return Refused(what, code, self.hide(message))
+            raise Refused(what, code, self.hide(message))
+        if status == 200:
+            return answer.text
         # a proxy or a server in trouble: it may have taken the request nevertheless
-        is_in_trouble = status >= 500 or status in (408, 425, 429)
-        if is_in_trouble:
-            return self._uncertain(what, f"the server answered with status {status}")
+        if status >= 500 or status in (408, 425, 429):
+            raise self._uncertain(what, f"the server answered with status {status}")
+        reason = answer.reason or "no reason"
         if 300 <= status < 400:
-            address = answer.headers.get("location", "")
-            location = self.hide(address)
-            return Refused(what, status, f"moved to {location}")
-        return Refused(what, status, answer.reason or "no reason")
+            reason = f"moved to {self.hide(answer.headers.get('location', ''))}"
+        raise Refused(what, status, reason)
 
     def _uncertain(self, what: str, reason: str) -> Uncertain:
         return Uncertain(
@@ -372,10 +355,6 @@ class Server:
         )
 
     def _parsed(self, what: str, text: str) -> ElementTree.Element:
-        # some servers refuse with status 200
-        code, message = _openml_error(text)
-        if code:
-            raise Refused(what, code, self.hide(message))
         try:
             return ElementTree.fromstring(text)
         except ElementTree.ParseError:

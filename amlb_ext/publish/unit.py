@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from amlb_ext.core.task import Kind
 from amlb_ext.publish.arff import Attribute, arff_text, attribute_names
 from amlb_ext.publish.limits import server_name
 from amlb_ext.publish.rows import HOLDOUT, ORDERED, Fit, SentRows, choose_rows
-from amlb_ext.suite import AmlbTask, ColumnCoding, SuiteFiles
+from amlb_ext.suite import AmlbTask, SuiteFiles
 
 #: Our columns: which row of the suite's files, its side, where it comes from, which source row.
 OWN_COLUMNS = (
@@ -159,14 +159,51 @@ class PublishUnit(DataSet):
 
     def columns(self) -> list[list[str | None]]:
         """Return the values of each attribute, row by row as they are sent; None is missing."""
-        train_path, test_path = self.suite.pair(self.amlb_task.name, self.fold)
-        train = _read_texts(train_path)
-        test = _read_texts(test_path)
-        return list(_column_values(self, train, test))
+        pair = self.suite.pair(self.amlb_task.name, self.fold)
+        train, test = map(_read_texts, pair)
+        is_test, position, repetition = self.rows.layout()
+        both = pd.concat([train, test], ignore_index=True)
+        row_names = []
+        for tested, row, repeat in zip(is_test, position, repetition, strict=True):
+            row_names.append(f"test.{row}.{repeat}" if tested else f"train.{row}")
+        sent = both.iloc[position + is_test * len(train)]
+        columns = [sent[name].tolist() for name in both.columns]
+        # our own columns follow, in the order of OWN_COLUMNS
+        columns += [row_names, np.where(is_test, "test", "train").tolist()]
+        for values in self._read_provenance(len(train)):
+            columns.append(values.loc[sent.index].tolist())
+        return columns
 
     def arff(self) -> str:
         """Return the data file; the same unit gives the same text."""
         return arff_text(self.name, self.attributes, self.columns())
+
+    def _read_provenance(self, train_rows: int) -> tuple[pd.Series, pd.Series]:
+        """Return origin and source row of all rows of both files, training rows first.
+
+        Made rows name the source row of the failure that they follow.
+        """
+        task = self.amlb_task
+        layout = self.suite.layout
+        # parts share the training file of their task, which stands in that task's folder
+        owner = Path(task.train[self.fold]).parent.name
+        path = layout.train_provenance(owner, task.folds[self.fold])
+        train = pd.DataFrame(index=range(train_rows))
+        if path.is_file():
+            train = read_frame(path)
+        if len(train) != train_rows:
+            raise PublishError(
+                f"{layout.relative(path)} has {len(train)} rows, its training file {train_rows}",
+                f"see what: hardsynth verify {shlex.quote(str(layout.root))}",
+            )
+        test = self.suite.provenance(task.name, self.fold)
+        both = pd.concat([train, test], ignore_index=True)
+        # training files that hold real rows alone record none of these
+        both = both.reindex(columns=["origin", "source_row", "parent_row"])
+        own_row, parent_row = both["source_row"], both["parent_row"]
+        numbers = own_row.where(own_row >= 0, parent_row).fillna(-1).astype("int64")
+        texts = numbers.astype(str).astype(object).where(numbers >= 0, None)
+        return both["origin"].astype(object).fillna("train"), texts
 
 
 def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishUnit:
@@ -190,40 +227,9 @@ def build_unit(suite: SuiteFiles, name: str, fold: int, *, fit: Fit) -> PublishU
         No such task or fold, or a file that was changed since the suite was made.
     """
     task = suite.amlb_task(name)
-    train_path, test_path = suite.pair(name, fold)
-    train = _read_texts(train_path)
-    test = _read_texts(test_path)
-    rows = _choose_unit_rows(suite, task, fold, train=train, test=test, fit=fit)
-    sent_train = train.iloc[rows.train]
-    sent_test = test.iloc[rows.test]
-    attributes, renamed = _declare_attributes(
-        suite,
-        task,
-        train=sent_train,
-        test=sent_test,
-    )
-    return PublishUnit(
-        suite=suite,
-        amlb_task=task,
-        fold=fold,
-        rows=rows,
-        attributes=attributes,
-        renamed=renamed,
-        notes=tuple(_unit_notes(task, sent_test[task.target], renamed)),
-    )
-
-
-def _choose_unit_rows(
-    suite: SuiteFiles,
-    task: AmlbTask,
-    fold: int,
-    *,
-    train: pd.DataFrame,
-    test: pd.DataFrame,
-    fit: Fit,
-) -> SentRows:
-    """Choose the rows that are sent, with labels and origins in proportion."""
-    origins = suite.provenance(task.name, fold)["origin"].astype(str)
+    train, test = map(_read_texts, suite.pair(name, fold))
+    # labels and origins stay in proportion
+    origins = suite.provenance(name, fold)["origin"].astype(str)
     if task.type.is_classification:
         procedure = ORDERED
         train_groups = [[label] for label in train[task.target]]
@@ -233,13 +239,36 @@ def _choose_unit_rows(
         procedure = HOLDOUT
         train_groups = [[] for _ in range(len(train))]
         test_groups = [[origin] for origin in origins]
-    rng = random_stream(suite.manifest.seed, "publish", task.name, fold)
+    rng = random_stream(suite.manifest.seed, "publish", name, fold)
     try:
-        return choose_rows(procedure, train_groups, test_groups, fit=fit, rng=rng)
+        rows = choose_rows(procedure, train_groups, test_groups, fit=fit, rng=rng)
     except PublishError as error:
-        raise PublishError(
-            f"{task.name}, fold {fold}: {error.message}", error.remedy
-        ) from None
+        where = f"{name}, fold {fold}"
+        raise PublishError(f"{where}: {error.message}", error.remedy) from None
+    sent_test = test.iloc[rows.test]
+    sent = pd.concat([train.iloc[rows.train], sent_test])
+    attributes, renamed = _declare_attributes(suite, task, sent)
+    notes = []
+    if task.type.is_classification and sent_test[task.target].nunique() < 2:
+        only = sent_test[task.target].iloc[0]
+        notes.append(
+            f"all test rows have the label {only!r}, so that AUC is undefined there"
+        )
+    if renamed:
+        pairs = [f"{old!r} is {new!r}" for old, new in renamed.items()]
+        more = f" and {len(pairs) - 5} more" if len(pairs) > 5 else ""
+        notes.append(
+            f"columns were renamed for the server: {', '.join(pairs[:5])}{more}"
+        )
+    return PublishUnit(
+        suite=suite,
+        amlb_task=task,
+        fold=fold,
+        rows=rows,
+        attributes=attributes,
+        renamed=renamed,
+        notes=tuple(notes),
+    )
 
 
 def _read_texts(path: Path) -> pd.DataFrame:
@@ -255,15 +284,10 @@ def _read_texts(path: Path) -> pd.DataFrame:
     return frame.astype(object).where(frame.notna(), None)
 
 
-def _verify_remedy(suite: SuiteFiles) -> str:
-    root = shlex.quote(str(suite.layout.root))
-    return f"see what: hardsynth verify {root}"
-
-
 def _declare_attributes(
-    suite: SuiteFiles, task: AmlbTask, *, train: pd.DataFrame, test: pd.DataFrame
+    suite: SuiteFiles, task: AmlbTask, sent: pd.DataFrame
 ) -> tuple[tuple[Attribute, ...], dict[str, str]]:
-    """Return the columns of the data file, and which had to be renamed."""
+    """Return the columns of the data file for rows to send, and which had to be renamed."""
     coding = suite.coding(task.name)
     written = [column.written for column in coding.columns]
     names = attribute_names(written)
@@ -272,14 +296,18 @@ def _declare_attributes(
         if column.form in NUMBERS:
             attributes.append(Attribute(name))
             continue
-        present = {*train[column.written], *test[column.written]}
-        attributes.append(_nominal_attribute(column, name, present))
+        known = column.values if column.form == "text" else ("False", "True")
+        # values of rows that are not sent would be categories without a row
+        present = set(sent[column.written])
+        values = tuple(value for value in known if value in present)
+        # a nominal attribute must declare a value, also where every row lacks one
+        attributes.append(Attribute(name, values or known[:1] or ("-",)))
     # a comma would be read as between two targets
     plain_target = server_name(task.target.replace(",", "_"))
     target = _unused_name(plain_target, names)
     classes = None
     if task.type.is_classification:
-        labels = {*train[task.target], *test[task.target]}
+        labels = set(sent[task.target])
         classes = tuple(label for label in coding.written_labels if label in labels)
     attributes.append(Attribute(target, classes))
     server_names = [*names, target]
@@ -292,107 +320,11 @@ def _declare_attributes(
         Attribute(origin, ORIGINS),
         Attribute(source),
     ]
-    renamed = {}
-    for old, new in zip([*written, task.target], server_names, strict=True):
-        if old != new:
-            renamed[old] = new
-    return tuple(attributes), renamed
-
-
-def _nominal_attribute(
-    column: ColumnCoding, name: str, present: Collection[str | None]
-) -> Attribute:
-    """Return the attribute of a feature of texts or truth values, of which these are sent."""
-    known = column.values if column.form == "text" else ("False", "True")
-    # values of rows that are not sent would be categories without a row
-    values = tuple(value for value in known if value in present)
-    # a nominal attribute must declare a value, also where every row lacks one
-    return Attribute(name, values or known[:1] or ("-",))
+    pairs = zip([*written, task.target], server_names, strict=True)
+    return tuple(attributes), {old: new for old, new in pairs if old != new}
 
 
 def _unused_name(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name = server_name(f"{name}_")
     return name
-
-
-def _column_values(
-    unit: PublishUnit, train: pd.DataFrame, test: pd.DataFrame
-) -> Iterator[list[str | None]]:
-    """Yield the values of each attribute, row by row as they are sent."""
-    is_test, position, repetition = unit.rows.layout()
-    both = pd.concat([train, test], ignore_index=True)
-    row_of_both = position + is_test * len(train)
-    for name in both.columns:
-        values = both[name].to_numpy(dtype=object)
-        yield values[row_of_both].tolist()
-    # our own columns follow, in the order of OWN_COLUMNS
-    row_names: list[str | None] = []
-    sides: list[str | None] = []
-    for tested, row, repeat in zip(is_test, position, repetition, strict=True):
-        if tested:
-            row_names.append(f"test.{row}.{repeat}")
-            sides.append("test")
-        else:
-            row_names.append(f"train.{row}")
-            sides.append("train")
-    yield row_names
-    yield sides
-    origin, source_row = _read_provenance(unit, len(train))
-    yield origin[row_of_both].tolist()
-    yield source_row[row_of_both].tolist()
-
-
-def _read_provenance(
-    unit: PublishUnit, train_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return origin and source row of all rows of both files, training rows first.
-
-    Made rows name the source row of the failure that they follow.
-    """
-    task = unit.amlb_task
-    suite = unit.suite
-    # parts share the training file of their task, which stands in that task's folder
-    owner = Path(task.train[unit.fold]).parent.name
-    path = suite.layout.train_provenance(owner, task.folds[unit.fold])
-    if path.is_file():
-        train = read_frame(path)
-    else:
-        train = pd.DataFrame(index=range(train_rows))
-    if len(train) != train_rows:
-        relative = suite.layout.relative(path)
-        raise PublishError(
-            f"{relative} has {len(train)} rows, its training file {train_rows}",
-            _verify_remedy(suite),
-        )
-    test = suite.provenance(task.name, unit.fold)
-    origins = []
-    source_rows = []
-    for provenance in (train, test):
-        # training files that hold real rows alone record neither
-        real = pd.Series("train", index=provenance.index)
-        unknown = pd.Series(-1, index=provenance.index)
-        origin = provenance.get("origin", real)
-        origins.append(origin.astype(object))
-        own_row = provenance.get("source_row", unknown)
-        parent_row = provenance.get("parent_row", unknown)
-        source_rows.append(own_row.where(own_row >= 0, parent_row))
-    all_origins = pd.concat(origins, ignore_index=True).to_numpy(dtype=object)
-    all_rows = pd.concat(source_rows, ignore_index=True).fillna(-1).astype("int64")
-    texts = [str(row) if row >= 0 else None for row in all_rows]
-    return all_origins, np.array(texts, dtype=object)
-
-
-def _unit_notes(
-    task: AmlbTask, labels: pd.Series, renamed: dict[str, str]
-) -> Iterator[str]:
-    """Yield what is odd about a unit, whose test rows have these labels."""
-    if task.type.is_classification and labels.nunique() < 2:
-        only = labels.iloc[0]
-        yield f"all test rows have the label {only!r}, so that AUC is undefined there"
-    if renamed:
-        pairs = [f"{old!r} is {new!r}" for old, new in renamed.items()]
-        listed = ", ".join(pairs[:5])
-        if len(pairs) > 5:
-            listed += f" and {len(pairs) - 5} more"
-        yield f"columns were renamed for the server: {listed}"

@@ -13,30 +13,21 @@ user's own AMLB configuration, not imported here · ``score`` the suite's own in
 without AMLB (``compare_scores``) · ``agreement`` whether the F that was run is the F of the suite.
 """
 
-from amlb_ext.runner.checkout import Checkout, ensure_checkout
-from amlb_ext.runner.jobs import read_jobs, rerun_commands
+from amlb_ext.runner.jobs import read_jobs
 from amlb_ext.runner.results import (
     find_predictions,
     join_predictions,
     read_predictions,
-    read_results,
 )
 from amlb_ext.runner.run import run_benchmarks
-from amlb_ext.runner.run_folder import RunOutcome, UnscoredJob
 from amlb_ext.runner.score import compare_scores, summarise_scores
 
 __all__ = [
-    "Checkout",
-    "RunOutcome",
-    "UnscoredJob",
     "compare_scores",
-    "ensure_checkout",
     "find_predictions",
     "join_predictions",
     "read_jobs",
     "read_predictions",
-    "read_results",
-    "rerun_commands",
     "run_benchmarks",
     "summarise_scores",
 ]

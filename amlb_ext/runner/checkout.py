@@ -116,10 +116,9 @@ def amlb_version(root: Path) -> str:
     # Between releases AMLB's file asks git, too, and holds no version.
     command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
     try:
-        commit = run_command(command, "git")
+        return f"dev {run_command(command, 'git')}"
     except RunError:
-        commit = ""
-    return f"dev {commit}".strip()
+        return "dev"
 
 
 _REMEDY = f"give a checkout with --amlb DIR or AMLB_HOME: git clone --depth 1 --branch {TAG} {URL}"
@@ -183,10 +182,7 @@ _COMPLETE = "hardsynth-complete"
 #: Prints the version, where environments can be made.
 _PROBE = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 #: What AMLB's main process imports.
-_SMOKE = (
-    "import sys, numpy, pandas, sklearn, openml, arff, psutil, filelock, ruamel.yaml; "
-)
-_SMOKE += "print('%d.%d' % sys.version_info[:2])"
+_SMOKE = f"import numpy, pandas, sklearn, openml, arff, psutil, filelock, ruamel.yaml; {_PROBE}"
 _PYTHON_REMEDY = (
     "install Python 3.11 (e.g. 'uv python install 3.11', or your system's python3.11 and "
     "python3.11-venv) so that python3.11 is on PATH, or give an environment with AMLB's "
@@ -230,21 +226,19 @@ def ensure_interpreter(
         return interpreter
     base, version = find_python()
     folder = environment_dir(root, cache, version)
+    interpreter = folder / "bin" / "python"
     with locked(folder.with_name(f".{folder.name}.lock"), say):
-        # Asked under the lock: another process may just have made it.
-        if not _is_complete(folder):
+        # Asked under the lock: another process may just have made it. os.access follows the link:
+        # false when the base interpreter has been removed.
+        is_complete = os.access(interpreter, os.X_OK) and (folder / _COMPLETE).exists()
+        if not is_complete:
             _make_environment(folder, base, root / "requirements.txt", say)
-    return folder / "bin" / "python"
+    return interpreter
 
 
 def environment_dir(root: Path, cache: Path, version: str) -> Path:
     """Return where the environment of a checkout stands, for a Python version like ``3.11``."""
-    try:
-        pins = (root / "requirements.txt").read_bytes()
-    except OSError as error:
-        raise RunError(
-            f"cannot read {root / 'requirements.txt'}: {error.strerror}"
-        ) from None
+    pins = (root / "requirements.txt").read_bytes()
     key = hashlib.sha256(pins).hexdigest()[:12]  # short: the folder is read by people
     return cache / "environments" / f"amlb-{key}-py{version}"
 
@@ -257,8 +251,7 @@ def find_python() -> tuple[str, str]:
     RunError
         When there is only 3.12 or later, or what is there cannot make environments.
     """
-    this_version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    last_finding = f"this is {this_version}"
+    last_finding = f"this is {sys.version_info.major}.{sys.version_info.minor}"
     candidates = [shutil.which(f"python{version}") for version in VERSIONS]
     for interpreter in [*candidates, sys.executable]:
         if not interpreter:
@@ -274,12 +267,6 @@ def find_python() -> tuple[str, str]:
         f"AMLB needs Python {', '.join(VERSIONS)} with venv, none was found: {last_finding}",
         _PYTHON_REMEDY,
     )
-
-
-def _is_complete(folder: Path) -> bool:
-    # os.access follows the link: false when the base interpreter has been removed.
-    has_python = os.access(folder / "bin" / "python", os.X_OK)
-    return has_python and (folder / _COMPLETE).exists()
 
 
 def _has_requirements(python: Path) -> bool:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.original_results import OriginalResults, adopt_results
+from amlb_ext.runner.original_results import AdoptedJob, adopt_results
 from amlb_ext.runner.processes import shareable
 from amlb_ext.runner.results import (
     CONSTRAINT,
@@ -31,6 +31,7 @@ from amlb_ext.runner.run_folder import (
     RunFolder,
     job_of_row,
     read_run_folder,
+    tasks_by_folds,
 )
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import MAIN_SUFFIXES
@@ -104,17 +105,31 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     RunError
         No results at all, or none of this suite.
     """
-    rows, runs, notes = _read_outdirs(outdirs)
-    rows, runs, original = _split_off_original(suite, rows, runs)
-    rows, runs, notes_on_others = _select_own(suite.amlb_tasks, rows, runs)
-    notes += [*notes_on_others, *original.notes]
+    rows, runs = _read_outdirs(outdirs)
+    adopted: list[dict[str, Any]] = []
+    original_notes: list[str] = []
+    pair = suite.manifest.pair
+    if pair is not None:
+        # runs of the benchmark whose hard twin the suite holds: its tasks have the names of ours,
+        # but all test rows
+        original = {
+            str(run.path): run
+            for run in runs
+            if run.benchmark.lower() == pair.of.lower()
+        }
+        runs = [run for run in runs if str(run.path) not in original]
+        is_original = rows["run"].isin(set(original))
+        found, original_notes = adopt_results(suite, pair, rows[is_original], original)
+        rows = rows[~is_original]
+        adopted = [_adopted_record(job) for job in found]
+    rows, runs, notes = _select_own(suite.amlb_tasks, rows, runs)
+    notes += original_notes
     records: list[dict[str, Any]] = []
     for run in runs:
         own_rows = _rows_of_run(run, rows)
-        tasks = _tasks_of_run(run, own_rows)
-        jobs = _defined_jobs(suite, run.benchmark, tasks)
+        jobs = _defined_jobs(suite, run.benchmark, _tasks_of_run(run, own_rows))
         records += _records_of_run(run, own_rows, jobs)
-    records += _records_of_original(original)
+    records += adopted
     if not records:
         where = ", ".join(map(str, outdirs))
         details = f" ({' '.join(notes)})" if notes else ""
@@ -122,11 +137,8 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
             f"there are no results of the suite {suite.layout.root} in {where}{details}",
             f"run one: hardsynth run FRAMEWORK -u {shlex.quote(str(suite.layout.root))}",
         )
-    return JobTable(
-        _job_table(records, list(suite.amlb_tasks)),
-        rows.reset_index(drop=True),
-        tuple(notes),
-    )
+    table = _job_table(records, list(suite.amlb_tasks))
+    return JobTable(table, rows.reset_index(drop=True), tuple(notes))
 
 
 def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
@@ -150,8 +162,8 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     RunError
         No results at all.
     """
-    rows, runs, notes = _read_outdirs(outdirs)
-    rows, runs, notes_on_others = _select_own(tasks, rows, runs)
+    rows, runs = _read_outdirs(outdirs)
+    rows, runs, notes = _select_own(tasks, rows, runs)
     done = {job_of_row(row) for row in rows.to_dict("records")}
     for run in runs:
         done |= {job for job in _tried_jobs(run) if job.task in set(tasks)}
@@ -162,7 +174,7 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     table = pd.DataFrame(columns=list(JOB_COLUMNS))
     if records:
         table = _job_table(records, tasks)
-    return JobTable(table, rows.reset_index(drop=True), (*notes, *notes_on_others))
+    return JobTable(table, rows.reset_index(drop=True), tuple(notes))
 
 
 def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
@@ -179,11 +191,9 @@ def runs_by_benchmark(*outdirs: Path | str) -> dict[str, list[Path]]:
     for outdir in map(Path, outdirs):
         folders = _read_run_folders(outdir)
         if not folders:
-            what = "AMLB's scores, but no run with predictions"
-            if not (outdir / "results.csv").is_file():
-                what = "no AMLB results"
             raise RunError(
-                f"{outdir} holds {what}", "give the folder that AMLB wrote into (-o)"
+                f"{outdir} holds no AMLB results that belong to a run with predictions",
+                "give the folder that AMLB wrote into (-o)",
             )
         for run in folders.values():
             # AMLB lower-cases the names of folders
@@ -212,16 +222,11 @@ def _job_table(
     table = _without_healed(table)
     table["framework"] = _framework_labels(table)
     job_key = ["framework", "amlb_task", "fold"]
-    table = table.drop_duplicates(job_key)[list(JOB_COLUMNS)]
-    # Tasks in the given order, frameworks and folds in their own.
-    position = {name: index for index, name in enumerate(tasks)}
-    table = table.sort_values(
-        job_key,
-        key=lambda column: (
-            column.map(position) if column.name == "amlb_task" else column
-        ),
-    )
-    return table.reset_index(drop=True)
+    table = table.drop_duplicates(job_key)
+    # tasks in the given order, frameworks and folds in their own
+    table = table.assign(place=table["amlb_task"].map(list(tasks).index))
+    table = table.sort_values(["framework", "place", "fold"], ignore_index=True)
+    return table[list(JOB_COLUMNS)]
 
 
 # Rows and runs of the given folders.
@@ -229,8 +234,8 @@ def _job_table(
 
 def _read_outdirs(
     outdirs: Iterable[Path | str],
-) -> tuple[pd.DataFrame, list[RunFolder], list[str]]:
-    """Return the rows of all folders, with their run, all runs, with or without rows, and notes."""
+) -> tuple[pd.DataFrame, list[RunFolder]]:
+    """Return the rows of all folders, with their run, and all runs, with or without rows."""
     frames: list[pd.DataFrame] = []
     runs: dict[str, RunFolder] = {}
     for outdir in map(Path, outdirs):
@@ -242,8 +247,7 @@ def _read_outdirs(
             # A run that was killed leaves a folder without scores: that is a finding, too.
             if not folders:
                 raise
-    columns = ("task", "fold", "framework", "result", "run")
-    rows = pd.DataFrame({name: [] for name in columns})
+    rows = pd.DataFrame(columns=["task", "fold", "framework", "result", "run"])
     if frames:
         rows = pd.concat(frames, ignore_index=True)
     for name in TEXT & set(rows.columns):  # files of other versions may lack a column
@@ -251,64 +255,14 @@ def _read_outdirs(
     for path in rows["run"].unique():
         if path not in runs:  # rows in a folder that is no run's, e.g. results.csv
             runs[path] = RunFolder(path=Path(path))
-    rows = rows.drop_duplicates()
-    return rows, *_without_unknown_frameworks(list(runs.values()), rows)
+    return rows.drop_duplicates(), list(runs.values())
 
 
 def _read_run_folders(outdir: Path) -> dict[str, RunFolder]:
     """Return the runs in a folder, which may be a run's itself, by their paths."""
     subfolders = sorted(path for path in outdir.glob("*") if path.is_dir())
-    runs = {}
-    for path in [outdir, *subfolders]:
-        run = read_run_folder(path)
-        if run is not None:
-            runs[str(path)] = run
-    return runs
-
-
-def _without_unknown_frameworks(
-    runs: list[RunFolder], rows: pd.DataFrame
-) -> tuple[list[RunFolder], list[str]]:
-    """Return the runs without those of mistyped names, and a note on each such name.
-
-    AMLB ends such a run before its first job, so the name is no entrant of any comparison.
-    """
-    kept = []
-    folders: dict[str, list[RunFolder]] = {}
-    for run in runs:
-        name = run.log.unknown_framework
-        if name and _rows_of_run(run, rows).empty:
-            folders.setdefault(name, []).append(run)
-        else:
-            kept.append(run)
-    notes = []
-    for name, unknown_runs in folders.items():
-        paths = ", ".join(str(run.path) for run in unknown_runs)
-        notes.append(
-            f"{name} never finished a job: AMLB knew no framework of that name. It is not "
-            f"compared; its folder can be deleted ({paths})."
-        )
-    return kept, notes
-
-
-def _split_off_original(
-    suite: SuiteFiles, rows: pd.DataFrame, runs: list[RunFolder]
-) -> tuple[pd.DataFrame, list[RunFolder], OriginalResults]:
-    """Return what is not of the benchmark whose hard twin the suite holds, and what is."""
-    pair = suite.manifest.pair
-    if pair is None:
-        return rows, runs, OriginalResults()
-    original_runs = {}
-    other_runs = []
-    for run in runs:
-        # Its tasks have the names of ours, but all test rows.
-        if run.benchmark.lower() == pair.of.lower():
-            original_runs[str(run.path)] = run
-        else:
-            other_runs.append(run)
-    is_original = rows["run"].isin(set(original_runs))
-    original = adopt_results(suite, pair, rows[is_original], original_runs)
-    return rows[~is_original], other_runs, original
+    found = map(read_run_folder, [outdir, *subfolders])
+    return {str(run.path): run for run in found if run is not None}
 
 
 def _select_own(
@@ -321,7 +275,7 @@ def _select_own(
         other_tasks = sorted(set(rows.loc[~is_own, "task"]))
         more = ", ..." if len(other_tasks) > 3 else ""
         notes.append(
-            f"{int((~is_own).sum())} results of other benchmarks were left out "
+            f"{(~is_own).sum()} results of other benchmarks were left out "
             f"(tasks {', '.join(other_tasks[:3])}{more})."
         )
     own_runs = []
@@ -351,15 +305,14 @@ def _tried_jobs(run: RunFolder) -> set[Job]:
 # One record per job of a run.
 
 
-def _records_of_original(original: OriginalResults) -> Iterator[dict[str, Any]]:
-    """Yield a record for every job of the original's that stands for one of the suite's."""
-    for adopted in original.jobs:
-        record = _record_of_row(adopted.run, adopted.row)
-        record["original_task"] = record["amlb_task"]
-        record["original_fold"] = record["fold"]
-        record["amlb_task"] = adopted.amlb_task
-        record["fold"] = adopted.fold
-        yield record
+def _adopted_record(adopted: AdoptedJob) -> dict[str, Any]:
+    """Return the record of a job of the original's that stands for one of the suite's."""
+    record = _record_of_row(adopted.run, adopted.row)
+    record["original_task"] = record["amlb_task"]
+    record["original_fold"] = record["fold"]
+    record["amlb_task"] = adopted.amlb_task
+    record["fold"] = adopted.fold
+    return record
 
 
 def _records_of_run(
@@ -367,39 +320,31 @@ def _records_of_run(
 ) -> Iterator[dict[str, Any]]:
     """Yield a record for every job of a run: those with a row, then the other ``jobs``."""
     recorded: set[tuple[str, str, Job]] = set()
-    versions: dict[tuple[str, str], str] = {}
+    # framework and constraint as the rows say, else as the folder, and the version
+    entrants: dict[tuple[str, str], str] = {}
     for row in rows.to_dict("records"):
         record = _record_of_row(run, row)
         name, constraint = record["name"], record["constraint"]
-        job = Job(record["amlb_task"], record["fold"])
-        recorded.add((name, constraint, job))
-        versions[name, constraint] = record["version"]
+        recorded.add((name, constraint, Job(record["amlb_task"], record["fold"])))
+        entrants[name, constraint] = record["version"]
         yield record
+    if rows.empty and run.name:
+        entrants[run.name, run.constraint] = ""
     tried = _tried_jobs(run)
-    for name, constraint in sorted(_entrants(run, rows)):
+    for (name, constraint), version in sorted(entrants.items()):
         for job in jobs:
             if (name, constraint, job) in recorded:
                 continue
             is_tried = job in tried
-            record = _empty_record(run, job)
-            record["name"] = name
-            record["constraint"] = constraint
-            record["version"] = versions.get((name, constraint), "")
-            record["status"] = "missing" if is_tried else "not run"
-            reason = run.log.reasons.get(job)
-            record["reason"] = reason or _why_missing(run, job, is_tried)
-            yield record
-
-
-def _entrants(run: RunFolder, rows: pd.DataFrame) -> set[tuple[str, str]]:
-    """Return framework and constraint of a run: as its rows say, else as its folder."""
-    if rows.empty:
-        return {(run.name, run.constraint)} if run.name else set()
-    entrants = set()
-    for row in rows.to_dict("records"):
-        constraint = row.get("constraint", "")
-        entrants.add((str(row["framework"]), str(constraint)))
-    return entrants
+            reason = run.log.reasons.get(job) or _why_missing(run, job, is_tried)
+            yield {
+                **_empty_record(run, job),
+                "name": name,
+                "constraint": constraint,
+                "version": version,
+                "status": "missing" if is_tried else "not run",
+                "reason": reason,
+            }
 
 
 def _record_of_row(run: RunFolder, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -414,19 +359,20 @@ def _record_of_row(run: RunFolder, row: Mapping[str, Any]) -> dict[str, Any]:
         # Without them its errors cannot be compared with those of F row by row.
         status = "missing"
         reason = "scored by AMLB, but its predictions file is missing"
-    record = _empty_record(run, job)
-    record["name"] = str(row["framework"])
-    record["status"] = status
-    record["reason"] = reason
-    for name in ("constraint", "version", "metric"):
-        record[name] = str(row.get(name) or "")
-    record["result"] = row["result"]
-    record["duration"] = row.get("duration")
-    # Rows of an appended results.csv have no run, but the time at which they were written.
-    stamp = run.stamp or row.get("utc")
-    record["stamp"] = _digits(str(stamp or ""))
-    record["has_row"] = True
-    return record
+    return {
+        **_empty_record(run, job),
+        "name": str(row["framework"]),
+        "constraint": str(row.get("constraint") or ""),
+        "version": str(row.get("version") or ""),
+        "metric": str(row.get("metric") or ""),
+        "status": status,
+        "reason": reason,
+        "result": row["result"],
+        "duration": row.get("duration"),
+        # rows of an appended results.csv have no run, but the time at which they were written
+        "stamp": _digits(str(run.stamp or row.get("utc") or "")),
+        "has_row": True,
+    }
 
 
 def _empty_record(run: RunFolder, job: Job) -> dict[str, Any]:
@@ -459,12 +405,12 @@ def _digits(stamp: str) -> str:
 
 def _why_missing(run: RunFolder, job: Job, is_tried: bool) -> str:
     """Return why a job without a row has none, as far as the run's folder tells."""
-    if not is_tried and run.asked:
-        return "not asked for"
-    if is_tried and run.is_running:
-        return f"not scored yet: the run in {run.path.name} is going on"
     if not is_tried:
-        return "no result, and no sign that it started"
+        return (
+            "not asked for" if run.asked else "no result, and no sign that it started"
+        )
+    if run.is_running:
+        return f"not scored yet: the run in {run.path.name} is going on"
     if job in run.log.started:
         return "started but left no result: the job was killed, or AMLB ended during it"
     error = f" ({run.log.last_error})" if run.log.last_error else ""
@@ -481,12 +427,11 @@ def _defined_jobs(
     """
     # AMLB lower-cases definitions in the names of folders.
     definitions = {name.lower(): names for name, names in suite.definitions.items()}
-    defined = definitions.get(benchmark.lower(), set())
+    chosen = {*tasks, *definitions.get(benchmark.lower(), set())}
     jobs = []
     for task in suite.amlb_tasks.values():
-        if task.name in defined or task.name in tasks:
-            for fold in range(len(task.folds)):
-                jobs.append(Job(task.name, fold))
+        if task.name in chosen:
+            jobs += [Job(task.name, fold) for fold in range(len(task.folds))]
     return jobs
 
 
@@ -512,21 +457,16 @@ def _framework_labels(table: pd.DataFrame) -> pd.Series:
     """
     labels = table["name"].copy()
     with_constraint = labels + " (" + table["constraint"] + ")"
-    is_scored = table["status"] == "scored"
-    for name, of_name in table.groupby("name"):
-        has_name = table["name"] == name
-        if of_name["constraint"].nunique() > 1:
-            labels = labels.where(~has_name, with_constraint)
-        for constraint in of_name["constraint"].unique():
-            is_entrant = has_name & (table["constraint"] == constraint)
-            is_versioned = is_entrant & is_scored & (table["version"] != "")
-            scored = table[is_versioned].sort_values("stamp", kind="stable")
-            if scored["version"].nunique() < 2:
-                continue
-            latest = scored["version"].iloc[-1]
-            is_known = table["version"].isin(scored["version"])
-            version = table["version"].where(is_known, latest)
-            labels = labels.where(~is_entrant, labels + " " + version)
+    several = table.groupby("name")["constraint"].transform("nunique") > 1
+    labels = labels.where(~several, with_constraint)
+    for _, entrant in table.groupby(["name", "constraint"]):
+        is_versioned = (entrant["status"] == "scored") & (entrant["version"] != "")
+        scored = entrant[is_versioned].sort_values("stamp", kind="stable")
+        if scored["version"].nunique() < 2:
+            continue
+        is_known = entrant["version"].isin(scored["version"])
+        version = entrant["version"].where(is_known, scored["version"].iloc[-1])
+        labels[entrant.index] += " " + version
     return labels
 
 
@@ -559,6 +499,10 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
     """
     columns = ["framework", "name", "constraint", "benchmark", "amlb_task", "fold"]
     missing = []
+    untouched = []
+    for task in suite.amlb_tasks.values():
+        if task.suffix == "full":
+            untouched += [(task.name, fold) for fold in range(len(task.folds))]
     tried = jobs[jobs["status"] != "not run"]
     for framework, of_framework in tried.groupby("framework", sort=False):
         if "scored" not in set(of_framework["status"]):
@@ -566,12 +510,9 @@ def jobs_for_verdict(jobs: pd.DataFrame, suite: SuiteFiles) -> pd.DataFrame:
         done = set(zip(of_framework["amlb_task"], of_framework["fold"], strict=True))
         first = of_framework.iloc[0]
         about = (framework, first["name"], first["constraint"], suite.manifest.name)
-        for task in suite.amlb_tasks.values():
-            if task.suffix != "full":
-                continue
-            for fold in range(len(task.folds)):
-                if (task.name, fold) not in done:
-                    missing.append((*about, task.name, fold))
+        for name, fold in untouched:
+            if (name, fold) not in done:
+                missing.append((*about, name, fold))
     return pd.DataFrame(missing, columns=columns)
 
 
@@ -609,17 +550,16 @@ def rerun_commands(
             continue
         tasks_to_run = set(group["amlb_task"])
         definition = _definition_to_run(suite, str(benchmark), tasks_to_run)
-        for folds, tasks in _tasks_by_folds(group).items():
+        broken = map(Job, group["amlb_task"], group["fold"])
+        for folds, tasks in tasks_by_folds(broken).items():
             words = ["hardsynth", "run", str(name)]
             if constraint:
                 words.append(str(constraint))
             words += ["-u", root, "-b", definition, "-r", str(results)]
             for task in tasks:
                 words += ["-t", task]
-            fold_counts = [len(suite.amlb_tasks[task].folds) for task in tasks]
-            if len(folds) < max(
-                fold_counts
-            ):  # AMLB runs every fold where none is named
+            # AMLB runs every fold where none is named
+            if len(folds) < max(len(suite.amlb_tasks[task].folds) for task in tasks):
                 for fold in folds:
                     words += ["-f", str(fold)]
             commands.append(shlex.join(words))
@@ -629,21 +569,10 @@ def rerun_commands(
 def _definition_to_run(suite: SuiteFiles, benchmark: str, tasks: set[str]) -> str:
     """Return the definition that holds some tasks of a run of a benchmark."""
     main_name = suite.manifest.name
-    if not benchmark:
-        return main_name
     # AMLB lower-cases definitions in the names of folders.
-    spellings = {name.lower(): name for name in suite.definitions}
+    spellings = {"": main_name, **{name.lower(): name for name in suite.definitions}}
     if benchmark.lower() in spellings:
         return spellings[benchmark.lower()]
     # The suite ran as installed under another name: the suite's own definition has the tasks, too.
     suffixes = {suite.amlb_tasks[task].suffix for task in tasks}
     return main_name if suffixes <= set(MAIN_SUFFIXES) else f"{main_name}_all"
-
-
-def _tasks_by_folds(jobs: pd.DataFrame) -> dict[tuple[int, ...], list[str]]:
-    """Return the tasks that lack the same folds together, by these folds."""
-    tasks: dict[tuple[int, ...], list[str]] = {}
-    for task, folds in jobs.groupby("amlb_task", sort=False)["fold"]:
-        key = tuple(sorted(folds))
-        tasks.setdefault(key, []).append(str(task))
-    return tasks

@@ -64,24 +64,9 @@ class AdoptedJob:
     is_renamed: bool
 
 
-@dataclass(frozen=True)
-class OriginalResults:
-    """What of the original's results the suite can use.
-
-    Attributes
-    ----------
-    jobs : tuple of AdoptedJob
-    notes : tuple of str
-        What was used and what was left out, each one sentence.
-    """
-
-    jobs: tuple[AdoptedJob, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def adopt_results(
     suite: SuiteFiles, pair: Pair, rows: pd.DataFrame, runs: Mapping[str, RunFolder]
-) -> OriginalResults:
+) -> tuple[list[AdoptedJob], list[str]]:
     """Return the results of the original that are of the suite's untouched test folds.
 
     Parameters
@@ -93,6 +78,12 @@ def adopt_results(
         AMLB's rows of runs of the original.
     runs : mapping of str to RunFolder
         These runs, by path.
+
+    Returns
+    -------
+    jobs : list of AdoptedJob
+    notes : list of str
+        What was used and what was left out, each one sentence.
     """
     tasks = {}
     for twin in pair.tasks:
@@ -116,7 +107,7 @@ def adopt_results(
             for fold in suite.tasks[suite_task].folds.values()
             if "full" in fold.parts
         )
-    return OriginalResults(tuple(jobs), tuple(_notes(pair, jobs, refusals, changed)))
+    return jobs, _notes(pair, jobs, refusals, changed)
 
 
 def read_job_predictions(suite: SuiteFiles, job: Mapping[str, Any]) -> pd.DataFrame:
@@ -199,8 +190,13 @@ def _in_suite_form(
     RunError
         The rows are not those of the suite: their number or a truth differs.
     """
-    trained, truth = _read_targets(suite, amlb_task, fold)
     coding = suite.coding(amlb_task)
+    name = coding.written_target
+    # No text is taken for a missing value: a class may be called "NA" or "None".
+    trained, truth = [
+        pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)[name]
+        for path in suite.pair(amlb_task, fold)
+    ]
     try:
         return match_rows(
             written, truth, coding.labels, coding.written_labels, trained=trained
@@ -295,27 +291,10 @@ def _translate(written: pd.DataFrame, naming: Mapping[str, str]) -> pd.DataFrame
     def translate(label: object) -> str:
         return naming.get(normalize_text(str(label)), str(label))
 
-    columns = {}
-    for name in written.columns:
-        is_class = name not in _NO_CLASSES
-        if is_class and normalize_text(str(name)) in naming:
-            columns[translate(name)] = written[name]
-    for name in _NO_CLASSES:
-        columns[name] = written[name].map(translate)
-    return pd.DataFrame(columns)
-
-
-def _read_targets(
-    suite: SuiteFiles, amlb_task: str, fold: int
-) -> tuple[pd.Series, pd.Series]:
-    """Return the targets of a fold's training and test file, as text."""
-    name = suite.coding(amlb_task).written_target
-    targets = []
-    for path in suite.pair(amlb_task, fold):
-        # No text is taken for a missing value: a class may be called "NA" or "None".
-        table = pd.read_csv(path, usecols=[name], dtype=str, keep_default_na=False)
-        targets.append(table[name])
-    return targets[0], targets[1]
+    labels = [name for name in written.columns if normalize_text(str(name)) in naming]
+    table = written[[name for name in labels if name not in _NO_CLASSES]]
+    table = table.rename(columns=translate)
+    return table.join(written[list(_NO_CLASSES)].map(translate))
 
 
 def _notes(

@@ -182,9 +182,23 @@ def say_on_stderr(text: str) -> None:
 
 
 def run_command(
-    arguments: Sequence[str], failing: str, remedy: str = "", timeout: float = 1800
+    arguments: Sequence[str],
+    failing: str,
+    remedy: str = "",
+    timeout: float = 1800,
+    **settings: str,
 ) -> str:
     """Run a command; return its output, stripped.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+    failing, remedy : str
+        Of the error.
+    timeout : float
+        Seconds.
+    **settings
+        Environment variables.
 
     Raises
     ------
@@ -196,6 +210,7 @@ def run_command(
     # The interpreters that run here are others than ours, and have libraries of their own.
     for name in ("PYTHONPATH", "PYTHONHOME"):
         environment.pop(name, None)
+    environment |= settings
     try:
         completed = subprocess.run(
             list(arguments),
@@ -217,26 +232,44 @@ def run_command(
     except OSError as error:
         raise RunError(f"{failing}: {error.strerror}", remedy) from None
     if completed.returncode:
-        complaint = _last_complaint(completed.stderr)
-        if not complaint:
-            complaint = f"exit status {completed.returncode}"
+        # the last line that is an error, else the last line
+        lines = [f"exit status {completed.returncode}"]
+        lines += nonempty_lines(completed.stderr)
+        complaint = framework_error(completed.stderr) or lines[-1]
         raise RunError(f"{failing}: {redact_text(complaint)}", remedy)
     return completed.stdout.strip()
 
 
-def _last_complaint(stderr: str) -> str:
-    """Return the last line that calls itself an error, else the last line, else nothing."""
-    lines = nonempty_lines(stderr)
-    for line in reversed(lines):
-        if line.lower().startswith(("error", "fatal")):
-            return line
-    return lines[-1] if lines else ""
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+#: Of an error's line, which may hold a whole data frame.
+MAX_CHARACTERS = 300
+_OWN_ERROR = re.compile(
+    # Python's, but AMLB's own ones, which say no more than that a process failed.
+    r"^(?:\w+\.)*(?!CalledProcessError|NoResultError|StaleProcessError)"
+    r"\w*(?:Error|Exception|Interrupt|NotFound)\b: .*$"
+    # pip's, git's, apt's; not pip's remark on packages that nobody asked for
+    r"|^(?:ERROR|error|fatal|E): (?!pip's dependency resolver|Command ).*$",
+    re.M,
+)
+
+
+def framework_error(log: str) -> str:
+    """Return the last line that is an error of the framework's own, or of what installs it.
+
+    Examples
+    --------
+    >>> framework_error("ERROR: No matching distribution found for x\\nCalledProcessError: 1")
+    'ERROR: No matching distribution found for x'
+    >>> framework_error("all is well")
+    ''
+    """
+    errors = _OWN_ERROR.findall(COLOUR.sub("", log))
+    return errors[-1].strip()[:MAX_CHARACTERS] if errors else ""
 
 
 def nonempty_lines(text: str) -> list[str]:
     """Return the lines of a command's output that hold something, stripped."""
-    lines = [line.strip() for line in text.splitlines()]
-    return [line for line in lines if line]
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def shareable(text: str) -> str:

@@ -19,6 +19,7 @@ import glob
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,7 +50,6 @@ TEXT = {
     "info",
     "run",
 }
-_SCORES = Path("scores") / "results.csv"
 
 
 def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
@@ -65,13 +65,6 @@ def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
         if f"{file.name.removesuffix(ending)}_" in run_dir.name
     ]
     return former[0] if len(former) == 1 else path
-
-
-def _scores_path(run_dir: Path) -> Path:
-    """Return where a run keeps its scores."""
-    path = run_dir / _SCORES
-    former = [] if path.is_file() else sorted(run_dir.glob("scores/*_benchmark_*.csv"))
-    return former[0] if former else path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +115,14 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
     for outdir in map(Path, outdirs):
         has_runs = False
         for run_dir in _run_dirs(outdir):
-            scores = _scores_path(run_dir)
-            # an empty one belongs to a run that begins to write it, or was killed then
-            if scores.is_file() and scores.stat().st_size:
-                frames.append(_read_scores(scores, str(run_dir)))
-                has_runs = True
+            scores = run_dir / "scores" / "results.csv"
+            # AMLB before 2.0 named the benchmark
+            former = sorted(run_dir.glob("scores/*_benchmark_*.csv"))
+            for path in [scores] if scores.is_file() else former[:1]:
+                # an empty one belongs to a run that begins to write it, or was killed then
+                if path.stat().st_size:
+                    frames.append(_read_scores(path, str(run_dir)))
+                    has_runs = True
         if has_runs:
             # The appended file has the same rows again, without their runs.
             continue
@@ -137,8 +133,6 @@ def read_results(*outdirs: Path | str) -> pd.DataFrame:
                 f"{outdir} holds no AMLB results",
                 "give the folder that AMLB wrote into (-o)",
             )
-    if not frames:
-        raise RunError("no folder of results was given", "name AMLB's output folder")
     return pd.concat(frames, ignore_index=True)
 
 
@@ -148,8 +142,7 @@ def _run_dirs(outdir: Path) -> list[Path]:
         raise RunError(
             f"there is no folder {outdir}", "give the folder that AMLB wrote into (-o)"
         )
-    subfolders = sorted(path for path in outdir.iterdir() if path.is_dir())
-    return [outdir, *subfolders]
+    return [outdir, *sorted(path for path in outdir.iterdir() if path.is_dir())]
 
 
 def _read_scores(path: Path, run: str) -> pd.DataFrame:
@@ -197,7 +190,12 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
     Of a run that is going on, those of jobs that have been scored: others may be half written.
     """
     for run_dir in _run_dirs(Path(outdir)):
-        scored = _scored_jobs(run_dir) if is_running(run_dir) else None
+        scored = None
+        if is_running(run_dir):
+            scored = set()
+            with suppress(RunError):
+                rows = read_results(run_dir)
+                scored = set(zip(rows["task"], rows["fold"], strict=True))
         for path in sorted(run_dir.glob("predictions/*/*/predictions.csv")):
             fold_dir = path.parent
             if not fold_dir.name.isdecimal():
@@ -215,14 +213,6 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
 def find_running(outdir: Path | str) -> list[Path]:
     """Return the runs in a folder, or the run that it is, that are going on."""
     return [run_dir for run_dir in _run_dirs(Path(outdir)) if is_running(run_dir)]
-
-
-def _scored_jobs(run_dir: Path) -> set[tuple[str, int]]:
-    try:
-        rows = read_results(run_dir)
-    except RunError:
-        return set()
-    return set(zip(rows["task"], rows["fold"], strict=True))
 
 
 def _framework_name(fold_dir: Path, run_dir: Path) -> str:
@@ -343,7 +333,15 @@ file: its truth is 2.0, the test file has 3.0 (these results belong to another s
         )
     predicted_truth = predictions["truth"]
     true_values = pd.Series(list(truth), dtype=object)
-    differs = _truth_differs(predicted_truth, true_values)
+    if pd.api.types.is_float_dtype(predicted_truth):
+        numbers = predicted_truth.to_numpy(dtype=float)
+        wanted = pd.to_numeric(true_values, errors="coerce").to_numpy(dtype=float)
+        # beside zero a relative tolerance is none, so there the column's own scale counts
+        scale = float(np.nanmax(np.abs(wanted), initial=0.0))
+        differs = ~np.isclose(numbers, wanted, rtol=1e-6, atol=1e-9 * scale)
+    else:
+        # AMLB's encoded frameworks write labels stripped and in lower case
+        differs = _normalize_labels(predicted_truth) != _normalize_labels(true_values)
     if differs.any():
         row = int(np.flatnonzero(differs)[0])
         raise RowsDifferError(
@@ -353,18 +351,6 @@ file: its truth is 2.0, the test file has 3.0 (these results belong to another s
         )
     tables = [provenance.reset_index(drop=True), predictions.reset_index(drop=True)]
     return pd.concat(tables, axis=1)
-
-
-def _truth_differs(predicted: pd.Series, true: pd.Series) -> np.ndarray:
-    """Return which rows have another truth than the test file, bool of shape (n,)."""
-    if not pd.api.types.is_float_dtype(predicted):
-        # AMLB's encoded frameworks write labels stripped and in lower case.
-        return np.asarray(_normalize_labels(predicted) != _normalize_labels(true))
-    numbers = predicted.to_numpy(dtype=float)
-    true_numbers = pd.to_numeric(true, errors="coerce").to_numpy(dtype=float)
-    # Beside zero a relative tolerance is none, so there the column's own scale counts.
-    scale = float(np.nanmax(np.abs(true_numbers), initial=0.0))
-    return ~np.isclose(numbers, true_numbers, rtol=1e-6, atol=1e-9 * scale)
 
 
 def _normalize_labels(labels: pd.Series) -> np.ndarray:
@@ -426,8 +412,8 @@ class RunWriter:
             "fold": fold,
             "type_": row["type"],
         }
-        text = json.dumps(metadata, indent=1) + "\n"
-        write_text(path.with_name("metadata.json"), text)
+        notes = path.with_name("metadata.json")
+        write_text(notes, json.dumps(metadata, indent=1) + "\n")
         score = {
             "id": task,
             "task": task,

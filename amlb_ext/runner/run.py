@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from amlb_ext.runner.run_folder import (
     join_outcomes,
     make_run_dir,
     read_asked,
+    tasks_by_folds,
     write_asked,
     write_record,
 )
@@ -138,13 +139,11 @@ def run_benchmarks(
         extra=tuple(extra),
         quiet=quiet,
     )
-    runs = _plan_runs(benchmarks, setting, tasks=tasks, folds=folds)
-    outcomes = []
-    for run in runs:
-        outcome = _carry_out(run, setting)
-        outcomes.append(outcome)
+    outcomes: list[RunOutcome] = []
+    for run in _plan_runs(benchmarks, setting, tasks=tasks, folds=folds):
+        outcomes.append(_carry_out(run, setting))
         # The next run would spend the same minutes on the same failure.
-        if outcome.setup_failure:
+        if outcomes[-1].setup_failure:
             break
     return tuple(outcomes)
 
@@ -178,6 +177,10 @@ class _Setting:
     extra: tuple[str, ...]
     quiet: bool
 
+    def definition(self, benchmark: str) -> Path:
+        """Return the file of a benchmark's definition."""
+        return find_definition(benchmark, self.user, self.checkout.root, self.config)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
@@ -201,7 +204,7 @@ class _Run:
 
     argument: str
     name: str
-    expected: tuple[Job, ...]
+    expected: tuple[Job, ...] = ()
     tasks: tuple[str, ...]
     folds: tuple[int, ...]
     has_series: bool = False
@@ -215,11 +218,10 @@ def _plan_run(
         return _Run(
             argument=benchmark,
             name=sanitize_name(benchmark),
-            expected=(),
             tasks=tuple(tasks),
             folds=tuple(folds),
         )
-    path = _definition_path(benchmark, setting)
+    path = setting.definition(benchmark)
     expected = list_jobs(
         path,
         setting.limits,
@@ -268,16 +270,16 @@ def _plan_runs(
             runs.append(_plan_run(benchmark, setting, tasks=tasks, folds=folds))
             continue
         chosen = []
-        path = _definition_path(benchmark, setting)
+        path = setting.definition(benchmark)
         defined = read_tasks(path, setting.limits)
         for task in defined:
             name = sanitize_name(task["name"])
             if not is_enabled(task, path.name):
                 continue
-            is_repeated = name in known and known[name] == task.get("dataset")
-            known.setdefault(name, task.get("dataset"))
-            is_wanted = not wanted or name.lower() in wanted
-            if is_wanted and not is_repeated:
+            files = task.get("dataset")
+            is_repeated = name in known and known[name] == files
+            known.setdefault(name, files)
+            if not is_repeated and (not wanted or name.lower() in wanted):
                 chosen.append(name)
         if not chosen:
             continue
@@ -287,9 +289,9 @@ def _plan_runs(
             runs.append(_plan_run(benchmark, setting, tasks=named, folds=folds))
         except DefinitionError as error:  # it has none of the folds; another may
             refusal = error
-    lower_names = {name.lower() for name in known}
+    unknown = set(wanted) - {name.lower() for name in known}
     for name, asked in wanted.items():
-        if name not in lower_names and not any(map(is_openml_benchmark, benchmarks)):
+        if name in unknown and not any(map(is_openml_benchmark, benchmarks)):
             raise DefinitionError(
                 f"there is no task {asked!r} in {' or '.join(benchmarks)}",
                 suggest_nearest(asked, known),
@@ -300,12 +302,6 @@ def _plan_runs(
             "name another definition",
         )
     return runs
-
-
-def _definition_path(benchmark: str, setting: _Setting) -> Path:
-    return find_definition(
-        benchmark, setting.user, setting.checkout.root, setting.config
-    )
 
 
 def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
@@ -330,7 +326,16 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
     scored = done & set(run.expected)
     parts = [run]
     if scored:
-        parts = _unscored_parts(run, scored)
+        left = [job for job in run.expected if job not in scored]
+        parts = [
+            replace(
+                run,
+                expected=tuple(Job(task, fold) for task in tasks for fold in folds),
+                tasks=tuple(tasks),
+                folds=folds,
+            )
+            for folds, tasks in tasks_by_folds(left).items()
+        ]
         if not setting.quiet:
             say_on_stderr(
                 f"{len(scored)} of {len(run.expected)} jobs were scored before an earlier run was "
@@ -347,32 +352,18 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
             write_record(folder, {**read_asked(folder / ASKED), "ended": True})
     if not scored:
         return outcomes[0]
-    return join_outcomes(outcomes, scored_rows, stopped, run.expected)
-
-
-def _unscored_parts(run: _Run, scored: Collection[Job]) -> list[_Run]:
-    """Return runs of the jobs without a score: AMLB runs every chosen fold of every chosen task."""
-    folds_of_task: dict[str, list[int]] = {}
-    for job in run.expected:
-        if job not in scored:
-            folds_of_task.setdefault(job.task, []).append(job.fold)
-    tasks_of_folds: dict[tuple[int, ...], list[str]] = {}
-    for task, folds in folds_of_task.items():
-        tasks_of_folds.setdefault(tuple(folds), []).append(task)
-    parts = []
-    for chosen, tasks in tasks_of_folds.items():
-        expected = tuple(Job(task, fold) for task in tasks for fold in chosen)
-        parts.append(replace(run, expected=expected, tasks=tuple(tasks), folds=chosen))
-    return parts
+    before = RunOutcome(run_dir=stopped[-1], expected=run.expected, rows=scored_rows)
+    return join_outcomes([before, *outcomes])
 
 
 def _run_once(run: _Run, setting: _Setting, asked: Mapping[str, Any]) -> RunOutcome:
     """Run AMLB once, in a folder of its own."""
     # A folder of its own, with a record of what was asked for, before anything can fail.
     remove_stale(setting.user)
-    framework, _, _ = setting.framework.partition(":")  # flaml:2023Q2 without its tag
-    words = [sanitize_name(framework), run.name, sanitize_name(setting.constraint)]
-    run_dir = make_run_dir(setting.out, ".".join([*words, setting.mode]).lower())
+    framework = sanitize_name(setting.framework.partition(":")[0])  # without 2023Q2
+    constraint = sanitize_name(setting.constraint)
+    name = f"{framework}.{run.name}.{constraint}.{setting.mode}".lower()
+    run_dir = make_run_dir(setting.out, name)
     write_asked(run_dir, asked, run.expected)
     with lock_open_file(run_dir / ASKED, lambda: None) as held:
         return _run_in_folder(run, setting, run_dir, held)
@@ -441,7 +432,6 @@ def _run_in_folder(
     )
     return RunOutcome(
         run_dir=run_dir,
-        log=log,
         command=tuple(command),
         amlb_exit=amlb_exit,
         seconds=seconds,
@@ -453,7 +443,7 @@ def _run_in_folder(
     )
 
 
-def remove_stale(userdir: Path) -> list[Path]:
+def remove_stale(userdir: Path) -> None:
     """Remove what AMLB once derived from data files that have been written anew since, and caches.
 
     Python runs the compiled code of a cache in place of the code beside it, which alone is checked.
@@ -461,28 +451,19 @@ def remove_stale(userdir: Path) -> list[Path]:
     Frameworks that ask for parquet or ARFF get a file beside the CSV, made once and then used
     as it is, however old (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory
     of ours: elsewhere such a file may be the user's own.
-
-    Returns
-    -------
-    list of Path
-        What was removed.
     """
     layout = Layout(userdir)
-    removed: list[Path] = []
     if is_suite_folder(userdir):
         for cache in layout.extensions.glob("*/__pycache__"):
             shutil.rmtree(cache, ignore_errors=True)
     if not layout.manifest.is_file():
-        return removed
-    for source in sorted((layout.root / "data").glob("*/*.csv")):
+        return
+    for source in (layout.root / "data").glob("*/*.csv"):
+        written = source.stat().st_mtime
         for suffix in (".parquet", ".arff"):
             derived = source.with_suffix(suffix)
-            if not derived.is_file():
-                continue
-            if derived.stat().st_mtime <= source.stat().st_mtime:
+            if derived.is_file() and derived.stat().st_mtime <= written:
                 derived.unlink()
-                removed.append(derived)
-    return removed
 
 
 # Runs that were stopped before their end: the same command finds them and goes on with them.

@@ -12,7 +12,8 @@ import json
 import re
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,12 @@ import pandas as pd
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.locks import is_locked
-from amlb_ext.runner.processes import nonempty_lines
+from amlb_ext.runner.processes import (
+    COLOUR,
+    MAX_CHARACTERS,
+    framework_error,
+    nonempty_lines,
+)
 
 #: Where neither the row nor the log says why a job has no score.
 NO_REASON = "AMLB gives no reason"
@@ -51,8 +57,6 @@ class RunOutcome:
     ----------
     run_dir : Path
         The run's folder: ``scores``, ``predictions``, ``logs.zip`` and our ``run.log``.
-    log : Path
-        Holds AMLB's whole output.
     command : tuple of str
     amlb_exit : int
         AMLB's own exit status.
@@ -70,15 +74,19 @@ class RunOutcome:
     """
 
     run_dir: Path
-    log: Path
-    command: tuple[str, ...]
-    amlb_exit: int
-    seconds: float
+    command: tuple[str, ...] = ()
+    amlb_exit: int = 0
+    seconds: float = 0.0
     expected: tuple[Job, ...]
     rows: pd.DataFrame
-    missing: UnscoredJobs
-    failed: UnscoredJobs
+    missing: UnscoredJobs = ()
+    failed: UnscoredJobs = ()
     setup_failure: str = ""
+
+    @property
+    def log(self) -> Path:
+        """The file that holds AMLB's whole output."""
+        return self.run_dir / "run.log"
 
     @property
     def ok(self) -> bool:
@@ -100,7 +108,10 @@ class RunOutcome:
         for job in (*self.missing, *self.failed):
             unscored_by_reason.setdefault(job.reason, []).append(job)
         for reason, unscored in unscored_by_reason.items():
-            lines.append(f"no score for {_list_jobs(unscored)}: {reason}")
+            names = ", ".join(f"{job.task}/{job.fold}" for job in unscored[:5])
+            others = len(unscored) - 5
+            more = f" and {others} more" if others > 0 else ""
+            lines.append(f"no score for {names}{more}: {reason}")
         if self.setup_failure:
             if not unscored_by_reason:
                 lines.append(self.setup_failure)
@@ -118,37 +129,26 @@ class RunOutcome:
         return "\n".join(lines)
 
 
-def join_outcomes(
-    outcomes: Sequence[RunOutcome],
-    rows: pd.DataFrame,
-    folders: Sequence[Path],
-    expected: Sequence[Job],
-) -> RunOutcome:
+def join_outcomes(outcomes: Sequence[RunOutcome]) -> RunOutcome:
     """Return the outcome of a command that went on with stopped runs.
 
     Parameters
     ----------
     outcomes : sequence of RunOutcome
-        Of the runs that were needed; empty where nothing was left to run.
-    rows : DataFrame
-        What the stopped runs scored.
-    folders : sequence of Path
-        Theirs, the oldest first.
-    expected : sequence of Job
-        What the command asks for.
+        What the stopped runs scored, of all that the command asks for, then the runs that were
+        needed.
     """
-    last = outcomes[-1] if outcomes else None
+    last = outcomes[-1]
     return RunOutcome(
-        run_dir=last.run_dir if last else folders[-1],
-        log=last.log if last else folders[-1] / "run.log",
-        command=last.command if last else (),
-        amlb_exit=max((outcome.amlb_exit for outcome in outcomes), default=0),
+        run_dir=last.run_dir,
+        command=last.command,
+        amlb_exit=max(outcome.amlb_exit for outcome in outcomes),
         seconds=sum(outcome.seconds for outcome in outcomes),
-        expected=tuple(expected),
-        rows=pd.concat([rows, *(outcome.rows for outcome in outcomes)]),
+        expected=outcomes[0].expected,
+        rows=pd.concat([outcome.rows for outcome in outcomes]),
         missing=tuple(job for outcome in outcomes for job in outcome.missing),
         failed=tuple(job for outcome in outcomes for job in outcome.failed),
-        setup_failure=last.setup_failure if last else "",
+        setup_failure=last.setup_failure,
     )
 
 
@@ -158,11 +158,23 @@ _OF_ENVIRONMENT = re.compile(
 )
 
 
-def _list_jobs(jobs: Sequence[UnscoredJob]) -> str:
-    """Return the first five jobs as ``task/fold``, and how many more there are."""
-    names = ", ".join(f"{job.task}/{job.fold}" for job in jobs[:5])
-    others = len(jobs) - 5
-    return f"{names} and {others} more" if others > 0 else names
+def tasks_by_folds(jobs: Iterable[Job]) -> dict[tuple[int, ...], list[str]]:
+    """Return the tasks of which the same folds are to be run, by these folds.
+
+    AMLB runs every chosen fold of every chosen task.
+
+    Examples
+    --------
+    >>> tasks_by_folds([Job("a", 1), Job("b", 0), Job("a", 0), Job("c", 1)])
+    {(0, 1): ['a'], (0,): ['b'], (1,): ['c']}
+    """
+    folds_of_task: dict[str, list[int]] = {}
+    for job in jobs:
+        folds_of_task.setdefault(job.task, []).append(job.fold)
+    tasks: dict[tuple[int, ...], list[str]] = {}
+    for task, folds in folds_of_task.items():
+        tasks.setdefault(tuple(sorted(folds)), []).append(task)
+    return tasks
 
 
 def job_of_row(row: Mapping[str, Any]) -> Job:
@@ -181,18 +193,15 @@ class RunLog:
     reasons : dict of Job to str
         AMLB's reason for each job that failed.
     crashes : dict of Job to str
-        The last error of each job's own process.
+        The last error of each started job's own process; empty where there is none.
     last_error : str
         The last line where it is an error's, else empty.
-    unknown_framework : str
-        The framework that AMLB does not know; empty where there is none.
     """
 
     started: set[Job] = field(default_factory=set)
     reasons: dict[Job, str] = field(default_factory=dict)
     crashes: dict[Job, str] = field(default_factory=dict)
     last_error: str = ""
-    unknown_framework: str = ""
 
     @classmethod
     def read(cls, text: str) -> RunLog:
@@ -208,27 +217,21 @@ class RunLog:
         >>> log.started, log.crashes
         ({Job(task='toy', fold=0)}, {Job(task='toy', fold=0): 'ValueError: too few rows'})
         """
-        plain = _COLOUR.sub("", text)
+        plain = COLOUR.sub("", text)
         starts = list(_STARTED.finditer(plain))
         crashes = {}
         for start, following in itertools.zip_longest(starts, starts[1:]):
             # AMLB runs jobs one by one: all that stands before the next start is this job's.
             end = following.start() if following else len(plain)
-            crash = _crash_of_job(plain[start.end() : end])
-            if crash:
-                crashes[_named_job(start)] = crash
-        reasons = {
-            _named_job(fail): fail[3].strip() for fail in _FAILED.finditer(plain)
-        }
-        lines = nonempty_lines(plain)
-        has_ended_so = lines and _ERROR_LINE.match(lines[-1])
-        unknown = _UNKNOWN_FRAMEWORK.search(plain)
+            crashes[_named_job(start)] = _crash_of_job(plain[start.end() : end])
+        fails = _FAILED.finditer(plain)
+        last_line = (nonempty_lines(plain) or [""])[-1]
+        has_ended_so = _ERROR_LINE.match(last_line)
         return cls(
             started=set(map(_named_job, starts)),
-            reasons=reasons,
+            reasons={_named_job(fail): fail[3].strip() for fail in fails},
             crashes=crashes,
-            last_error=lines[-1][:_MAX_CHARACTERS] if has_ended_so else "",
-            unknown_framework=unknown[1] if unknown else "",
+            last_error=last_line[:MAX_CHARACTERS] if has_ended_so else "",
         )
 
     def why_failed(self, job: Job, info: Any) -> str:
@@ -282,16 +285,16 @@ def find_unscored_jobs(
             failures[job] = None
         elif job not in failures:
             failures[job] = run_log.why_failed(job, row.get("info"))
-    wanted = expected or reasons
-    missing = []
-    for job in wanted:
-        if job not in failures:
-            reason = reasons.get(job) or general_reason
-            missing.append(UnscoredJob(job.task, job.fold, reason))
-    failed = []
-    for job, failure in failures.items():
-        if failure is not None:
-            failed.append(UnscoredJob(job.task, job.fold, failure))
+    missing = [
+        UnscoredJob(job.task, job.fold, reasons.get(job) or general_reason)
+        for job in expected or reasons
+        if job not in failures
+    ]
+    failed = [
+        UnscoredJob(job.task, job.fold, failure)
+        for job, failure in failures.items()
+        if failure is not None
+    ]
     return tuple(missing), tuple(failed)
 
 
@@ -302,14 +305,8 @@ _STARTED = re.compile(r"Starting job [^\s`]*\.([\w-]+)\.(\d+)\.[^.\s]+\.$", re.M
 _FAILED = re.compile(
     r"Job `[^`]*\.([\w-]+)\.(\d+)\.[^.`]+` failed with error: ?([^\n]*)"
 )
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-#: Of an error's line, which may hold a whole data frame.
-_MAX_CHARACTERS = 300
 #: Of an error's text, by which it is known again where AMLB has cut it.
 _COMPARED_CHARACTERS = 60
-
-
-_UNKNOWN_FRAMEWORK = re.compile(r"Incorrect framework `([^`\n]*)`: not listed in")
 
 
 _ERROR_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit)\b")
@@ -334,10 +331,11 @@ def _crash_of_job(log: str) -> str:
     interrupted = _INTERRUPTED.search(log)
     # Errors that follow, or none at all, are what the interruption led to.
     if interrupted:
-        return f"TimeoutError: AMLB stopped the job after {interrupted.group(1)} s"
+        return f"TimeoutError: AMLB stopped the job after {interrupted[1]} s"
     ended = _ENDED.search(log)
-    process = f"the framework's process {ended.group(1)}" if ended else ""
-    return framework_error(log) or process
+    return framework_error(log) or (
+        f"the framework's process {ended[1]}" if ended else ""
+    )
 
 
 def name_cause(reason: str, cause: str) -> str:
@@ -360,39 +358,13 @@ def name_cause(reason: str, cause: str) -> str:
     return cause if is_same or _CRASHED.match(reason) else reason
 
 
-_OWN_ERROR = re.compile(
-    # Python's, but AMLB's own ones, which say no more than that a process failed.
-    r"^(?:\w+\.)*(?!CalledProcessError|NoResultError|StaleProcessError)"
-    r"\w*(?:Error|Exception|Interrupt|NotFound)\b: .*$"
-    # pip's, git's, apt's; not pip's remark on packages that nobody asked for
-    r"|^(?:ERROR|error|fatal|E): (?!pip's dependency resolver|Command ).*$",
-    re.M,
-)
-
-
-def framework_error(log: str) -> str:
-    """Return the last line that is an error of the framework's own, or of what installs it.
-
-    Examples
-    --------
-    >>> framework_error("ERROR: No matching distribution found for x\\nCalledProcessError: 1")
-    'ERROR: No matching distribution found for x'
-    >>> framework_error("all is well")
-    ''
-    """
-    errors = _OWN_ERROR.findall(_COLOUR.sub("", log))
-    return errors[-1].strip()[:_MAX_CHARACTERS] if errors else ""
-
-
 def _why_run_ended(log: str, amlb_exit: int) -> str:
     """Return the error that ended the whole run, or nothing."""
-    lines = nonempty_lines(_COLOUR.sub("", log))
+    lines = nonempty_lines(COLOUR.sub("", log))
     # AMLB prints "ERROR:" on a line of its own, and what went wrong on the next.
-    errors = [
-        following for line, following in itertools.pairwise(lines) if line == "ERROR:"
-    ]
-    if errors:
-        return errors[-1]
+    for line, following in reversed(list(itertools.pairwise(lines))):
+        if line == "ERROR:":
+            return following
     if not amlb_exit:
         return ""
     status = f"AMLB ended with status {amlb_exit}"
@@ -452,9 +424,8 @@ def make_run_dir(out: Path, name: str) -> Path:
     """
     start = time.time()
     # Names end in the second; of several runs in one second the later ones take later names.
-    for seconds_later in range(3600):
-        local_time = time.localtime(start + seconds_later)
-        stamp = time.strftime("%Y%m%dT%H%M%S", local_time)
+    for later in range(3600):
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.localtime(start + later))
         run_dir = out / f"{name}.{stamp}"
         try:
             run_dir.mkdir(parents=True)
@@ -478,12 +449,8 @@ def write_asked(run_dir: Path, asked: Mapping[str, Any], jobs: Sequence[Job]) ->
         ``framework``, ``benchmark``, ``constraint``, and whatever tells a command from others.
     jobs : sequence of Job
     """
-    entry = {
-        **asked,
-        "jobs": [[job.task, job.fold] for job in jobs],
-        "ended": False,
-    }
-    write_record(run_dir, entry)
+    listed = [[job.task, job.fold] for job in jobs]
+    write_record(run_dir, {**asked, "jobs": listed, "ended": False})
 
 
 def write_record(run_dir: Path, record: Mapping[str, Any]) -> None:
@@ -493,22 +460,18 @@ def write_record(run_dir: Path, record: Mapping[str, Any]) -> None:
 
 def output_folder(path: Path) -> Path:
     """Return the folder that runs are written into; of a single run the one that it stands in."""
-    is_run = bool(_RUN_NAME.fullmatch(path.name)) or (path / ASKED).is_file()
+    is_run = _RUN_NAME.fullmatch(path.name) or (path / ASKED).is_file()
     return path.parent if is_run else path
 
 
 def read_run_folder(path: Path) -> RunFolder | None:
     """Return what a folder's name and files tell of a run; None when it is none."""
     record = read_asked(path / ASKED)
-    name = benchmark = constraint = stamp = ""
     match = _RUN_NAME.fullmatch(path.name)
-    if match:
-        name, benchmark, constraint, stamp = match.groups()
-    elif not record and not (path / "scores").is_dir():
+    if not match and not record and not (path / "scores").is_dir():
         return None
-    jobs = []
-    for task, fold in record.get("jobs", ()):
-        jobs.append(Job(str(task), int(fold)))
+    name, benchmark, constraint, stamp = match.groups() if match else ("",) * 4
+    jobs = [Job(str(task), int(fold)) for task, fold in record.get("jobs", ())]
     # Our record has the spelling of the user, the name only lower case.
     return RunFolder(
         path=path,
@@ -538,20 +501,18 @@ def read_asked(path: Path) -> dict[str, Any]:
 
 def _read_logs(path: Path) -> Iterator[str]:
     """Yield what AMLB printed, from our own log, from its logs, or from their archive."""
-    candidates = [path / "run.log", *sorted((path / "logs").glob("*.log"))]
-    files = [file for file in candidates if file.is_file()]
+    files = [*path.glob("run.log"), *sorted(path.glob("logs/*.log"))]
     for file in files:
         if file.stat().st_size <= _LARGEST_LOG:
             yield file.read_text(encoding="utf-8", errors="replace")
-    # AMLB packs its logs when a run has ended (``archive`` in its configuration).
-    archive = path / "logs.zip"
-    if files or not archive.is_file():
+    if files:
         return
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for member in opened.infolist():
-                is_small = member.file_size <= _LARGEST_LOG
-                if member.filename.endswith(".log") and is_small:
-                    yield opened.read(member).decode("utf-8", "replace")
-    except (OSError, zipfile.BadZipFile):
-        return  # a run that was killed while it packed them
+    # AMLB packs its logs when a run has ended (``archive`` in its configuration); one that was
+    # killed meanwhile has a broken archive
+    with (
+        suppress(OSError, zipfile.BadZipFile),
+        zipfile.ZipFile(path / "logs.zip") as opened,
+    ):
+        for member in opened.infolist():
+            if member.filename.endswith(".log") and member.file_size <= _LARGEST_LOG:
+                yield opened.read(member).decode("utf-8", "replace")

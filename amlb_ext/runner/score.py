@@ -114,9 +114,7 @@ def compare_scores(
                 if params.get(family):
                     check_is_listed(where, str(params[family]), model_params)
     jobs = [(str(directory), task, with_hard) for task in suite.tasks]
-    writer = None
-    if results is not None:
-        writer = RunWriter(Path(results), suite.manifest.name)
+    writer = RunWriter(Path(results), suite.manifest.name) if results else None
 
     # One job per task; rows leave their predictions behind as soon as they are written.
     rows_by_job: dict[int, list[dict[str, Any]]] = {}
@@ -130,11 +128,11 @@ def compare_scores(
                 fold_rows = row.pop("compared")
                 if fold_rows is not None:
                     compared.setdefault(row["amlb_task"], []).append(fold_rows)
-                if writer is not None:
+                if writer:
                     writer.add(row | written, predictions)
             rows_by_job[index] = rows
             bar.update()
-    if writer is not None:
+    if writer:
         writer.finish()
 
     # Jobs end in any order; the table has the order of the tasks.
@@ -192,7 +190,9 @@ def _score_task(
                     fitted[key] = _fit_model(params, suite, part, index)
                 if fitted[key] is None:  # it does not serve this kind of task
                     continue
-                predicted = _Predicted.of(fitted[key], coding, features, target)
+                labels = fitted[key].labels_ if coding.labels else ()
+                answers = fitted[key].predict(features)
+                predicted = _Predicted(coding, target, labels, *answers)
                 compared = None
                 if name == BASELINE_FRAMEWORK and part.suffix == "full":
                     compared = _compare_with_stored(suite, part, index, predicted)
@@ -273,32 +273,21 @@ class _Predicted:
     predictions: np.ndarray
     probabilities: np.ndarray | None
 
-    @classmethod
-    def of(
-        cls, model: Any, coding: Coding, features: pd.DataFrame, target: pd.Series
-    ) -> _Predicted:
-        """Let a model predict."""
-        labels = model.labels_ if coding.labels else ()
-        return cls(coding, target, labels, *model.predict(features))
-
     @cached_property
     def f(self) -> np.ndarray:
         """Numbers, or probabilities in the suite's order of the classes; the model has its own."""
         if self.probabilities is None:
             return np.asarray(self.predictions, dtype=float)
-        codes = {label: code for code, label in enumerate(self.coding.labels)}
-        f = np.zeros((len(self.probabilities), len(codes)))
-        for column, label in enumerate(self.labels):
-            f[:, codes[str(label)]] = self.probabilities[:, column]
-        return f
+        own = pd.DataFrame(self.probabilities, columns=list(map(str, self.labels)))
+        return own.reindex(columns=self.coding.labels, fill_value=0.0).to_numpy()
 
     @cached_property
     def losses(self) -> np.ndarray:
         """Squared error, or Brier loss of classes, of each row."""
         if self.probabilities is None:
             return squared_error(self.target.to_numpy(dtype=float), self.f)
-        codes = {label: code for code, label in enumerate(self.coding.labels)}
-        return brier_loss(self.target.map(codes).to_numpy(dtype=np.int64), self.f)
+        codes = pd.Index(self.coding.labels).get_indexer(self.target.astype(str))
+        return brier_loss(codes.astype(np.int64), self.f)
 
     def amlb_loss(self) -> tuple[str, float]:
         """Return AMLB's metric for the kind of task, and its value."""
@@ -338,9 +327,8 @@ def _compare_with_stored(
     if not coding.labels:
         train, _ = suite.pair(task.name, index)
         _, trained = coding.decode(coding.read_csv(train))
-        y = trained.to_numpy(dtype=float)
         # 1 where all training targets are alike
-        span = float(y.max() - y.min()) or 1.0
+        span = float(np.ptp(trained.to_numpy(dtype=float))) or 1.0
     n = len(provenance)
     return ComparedRows(
         fold=np.full(n, index),
@@ -369,7 +357,5 @@ def summarise_scores(scores: pd.DataFrame) -> pd.DataFrame:
     # Every framework is scored on the same rows: those of one count.
     of_first = scores[scores["framework"] == scores["framework"].iloc[0]]
     rows = of_first.groupby(index, sort=False)["rows"].sum()
-    means = scores.pivot_table(
-        index=index, columns="framework", values="loss", aggfunc="mean", sort=False
-    )
+    means = scores.pivot_table("loss", index, "framework", sort=False)
     return rows.to_frame().join(means).reset_index()

@@ -10,16 +10,15 @@ framework will run.
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,21 +31,23 @@ from amlb_ext.core.errors import RunError
 from amlb_ext.runner.checkout import Checkout
 from amlb_ext.runner.processes import (
     Say,
+    framework_error,
     locked,
-    nonempty_lines,
     run_amlb,
     run_command,
     say_nothing,
     say_on_stderr,
 )
-from amlb_ext.runner.run_folder import framework_error
 
 #: Modes of AMLB that run in a container, and set up there.
 CONTAINERS = ("docker", "singularity")
 #: Seconds that the import of a framework may take.
 IMPORT_TIME = 600.0
 #: Runs a framework's script up to where it would begin to work.
-_IMPORT = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='hardsynth_check')"
+_IMPORT = (
+    "import os, runpy, sys; os.chdir(sys.argv[1]); "
+    "runpy.run_path(sys.argv[2], run_name='hardsynth_check')"
+)
 #: What pip shows of the build of a package that failed.
 _BUILD_OUTPUT = re.compile(
     r"╰─> \[\d+ lines of output\]\n(.*?)^ *\[end of output\]", re.S | re.M
@@ -103,21 +104,17 @@ def set_up_framework(
     # AMLB would look at it again, outside the lock, while another run may be at work there.
     whole = ("-s", "skip")
     # What was tried before needs no lock: the set-up of another framework may hold it for minutes.
-    if setup_option != "force" and environment.was_tried():
+    is_forced = setup_option == "force"
+    if not is_forced and not environment.damage and environment.is_marked:
         return whole, ""
     # One lock for all frameworks: their scripts call apt-get, of which a second one fails at once.
     with locked(checkout.root / ".setup" / "hardsynth.lock", say) as lock:
         fault = environment.find_fault()
-        if fault and setup_option != "force":
+        if fault and not is_forced:
             say(
                 f"{framework.name} {fault}: setting it up in {framework.folder}, some minutes"
             )
-            if known.error:
-                say(
-                    f"it did not run when it was last tried ({known.date}, Python "
-                    f"{known.python}): {known.error}"
-                )
-        if fault or setup_option == "force":
+        if fault or is_forced:
             environment.remove()
             failure = _install_framework(
                 environment,
@@ -152,20 +149,13 @@ class _FrameworkEnvironment:
         self.checkout = checkout
         self.known = known
         self.environment = framework.folder / "venv"
-        self._installed = framework.folder / ".setup" / "installed"
+        self.installed = framework.folder / ".setup" / "installed"
         self._mark = framework.folder / ".setup" / "hardsynth-complete"
-
-    def was_tried(self) -> bool:
-        """Whether the environment was tried, and nothing was installed since."""
-        return not self._describe_damage() and self._is_marked()
 
     def find_fault(self) -> str:
         """Return what is wrong with the environment; nothing where it is whole."""
-        damage = self._describe_damage()
-        if damage:
-            return damage
-        if self._is_marked():
-            return ""
+        if self.damage or self.is_marked:
+            return self.damage
         # Set up by AMLB itself, which does not notice a command that failed.
         failure = self.try_import()
         if failure:
@@ -173,16 +163,15 @@ class _FrameworkEnvironment:
         self.mark_complete()
         return ""
 
-    def is_marked_by_amlb(self) -> bool:
-        """Whether AMLB has written down that it set the framework up."""
-        return self._installed.is_file()
+    @property
+    def is_marked(self) -> bool:
+        """Whether the environment was tried, and nothing was installed since."""
+        return _read_text(self._mark) == _read_text(self.installed)
 
-    def _is_marked(self) -> bool:
-        return _read_text(self._mark) == _read_text(self._installed)
-
-    def _describe_damage(self) -> str:
-        """Return what the files alone tell to be wrong, without trying the environment."""
-        installed = _read_text(self._installed)
+    @property
+    def damage(self) -> str:
+        """What the files alone tell to be wrong, without trying the environment."""
+        installed = _read_text(self.installed)
         versions = [line.strip() for line in installed.splitlines()]
         if self.framework.version not in versions:
             if installed.strip():
@@ -206,40 +195,27 @@ class _FrameworkEnvironment:
         if not python.exists() or not script.is_file():
             return ""  # it runs in AMLB's own environment
         root = str(self.checkout.root)
-        environment = {**os.environ, "PYTHONPATH": root, "AMLB_PATH": root}
-        environment.pop("PYTHONHOME", None)
+        failing = "its import"
         try:
-            completed = subprocess.run(
-                [str(python), "-W", "ignore", "-c", _IMPORT, str(script)],
-                cwd=root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
+            run_command(
+                [str(python), "-W", "ignore", "-c", _IMPORT, root, str(script)],
+                failing,
                 timeout=IMPORT_TIME,
-                check=False,
+                PYTHONPATH=root,
+                AMLB_PATH=root,
             )
-        except subprocess.TimeoutExpired:
-            return f"its import did not finish within {IMPORT_TIME:g} s"
-        except OSError as error:
-            return f"{python}: {error.strerror}"
-        if not completed.returncode:
-            return ""
-        reason = framework_error(completed.stderr)
-        lines = nonempty_lines(completed.stderr)
-        if not reason and lines:
-            reason = lines[-1]
-        return reason or f"exit status {completed.returncode}"
+        except RunError as error:
+            return error.message.removeprefix(f"{failing}: ")
+        return ""
 
     def mark_complete(self) -> None:
         """Note that the environment is whole, as it now stands."""
-        self._mark.write_text(_read_text(self._installed), encoding="utf-8")
+        self._mark.write_text(_read_text(self.installed), encoding="utf-8")
 
     def unmark(self) -> None:
         """Remove what says, to us and to AMLB, that the environment is whole."""
         self._mark.unlink(missing_ok=True)
-        self._installed.unlink(missing_ok=True)
+        self.installed.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the environment: what a half-made one lacks cannot be seen."""
@@ -277,11 +253,9 @@ def _install_framework(
             ),
             held=[lock],  # a set-up that outlives us must keep others out
         )
-    with log.open("rb") as source:
-        source.seek(log_start)
-        output = source.read().decode("utf-8", "replace")
+    output = log.read_bytes()[log_start:].decode("utf-8", "replace")
     import_error = environment.try_import()
-    if not status and not import_error and environment.is_marked_by_amlb():
+    if not status and not import_error and environment.installed.is_file():
         return ""
     # AMLB may end well without having set anything up, on a full disk for example
     return (
@@ -315,10 +289,7 @@ def explain_failed_setup(output: str, import_error: str) -> str:
     # pip frames what a package's own build said, and says itself no more than that it failed.
     builds = _BUILD_OUTPUT.findall(output)
     build_error = framework_error(textwrap.dedent(builds[-1])) if builds else ""
-    install_errors = []
-    for line in output.splitlines():
-        if line.startswith(("ERROR: ", "fatal: ")):
-            install_errors.append(line)
+    install_errors = re.findall("^(?:ERROR|fatal): .*", output, re.M)
     install_error = framework_error("\n".join(install_errors))
     if build_error and install_error.startswith("ERROR: Failed to build"):
         return f"{install_error}: {build_error}"  # which package, and why
@@ -333,32 +304,23 @@ def _pip_settings(
         return {}
     path = folder / "constraints.txt"
     path.write_text("\n".join(constraints) + "\n", encoding="utf-8")
-    # pip splits the variable at spaces, which an address does not have.
+    # the user's own, which the variable would hide from pip
+    own = os.environ.get("PIP_CONSTRAINT")
+    if own is None:
+        command = [str(python), "-m", "pip", "config", "list"]
+        settings = ""
+        with suppress(RunError):
+            settings = run_command(command, "pip", timeout=60)
+        quoted = re.findall(r"^(?:global|install)\.constraint=(.*)$", settings, re.M)
+        # pip prints the value as Python would, and splits it at spaces and line ends itself
+        own = " ".join(shlex.split(" ".join(quoted)))
     files = []
-    for file in _user_constraint_files(python):
+    for file in own.split():
         # AMLB runs in its checkout, where a path of the user's would lead elsewhere.
         is_path = "://" not in file and not file.startswith("file:")
         files.append(os.path.abspath(file) if is_path else file)
-    files.append(path.as_uri())
-    return {"PIP_CONSTRAINT": " ".join(files)}
-
-
-def _user_constraint_files(python: Path) -> list[str]:
-    """Return the user's own constraint files, which the variable would hide from pip."""
-    variable = os.environ.get("PIP_CONSTRAINT")
-    if variable is not None:
-        return variable.split()
-    command = [str(python), "-m", "pip", "config", "list"]
-    try:
-        settings = run_command(command, "pip", timeout=60)
-    except RunError:
-        return []
-    files = []
-    for quoted in re.findall(r"^(?:global|install)\.constraint=(.*)$", settings, re.M):
-        # pip prints the value as Python would, and splits it at spaces and line ends itself.
-        for value in shlex.split(quoted):
-            files += value.split()
-    return files
+    # pip splits the variable at spaces, which an address does not have
+    return {"PIP_CONSTRAINT": " ".join([*files, path.as_uri()])}
 
 
 def option_value(arguments: Sequence[str], short: str, long: str) -> str:
@@ -410,7 +372,7 @@ def _read_text(path: Path) -> str:
 # The tables stand in ``resources/amlb_setup``, one for each release of AMLB that was tried.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class KnownFramework:
     """What the table has on one framework.
 
@@ -420,62 +382,10 @@ class KnownFramework:
         As in a constraints file of pip, a line each.
     programs : mapping of str to str
         Programs that pip cannot install, each with what to type to install it.
-    date : date or None
-        When it was last tried; None where it never was.
-    python, version : str
-        What it was tried with: Python's version, and the framework's own.
-    scored : str
-        How many jobs it scored then, e.g. ``5 of 5``.
-    error : str
-        Its own last error, where it did not run.
     """
 
     constraints: tuple[str, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
-    date: datetime.date | None = None
-    python: str = ""
-    version: str = ""
-    scored: str = ""
-    error: str = ""
-
-
-def read_known_frameworks(version: str) -> dict[str, KnownFramework]:
-    """Return the table of a release of AMLB, by the names of the frameworks' folders.
-
-    Parameters
-    ----------
-    version : str
-        AMLB's; the table of the newest release stands in for one without a table.
-
-    Returns
-    -------
-    dict of str to KnownFramework
-        ``default`` is for the frameworks that have no entry.
-
-    Examples
-    --------
-    >>> read_known_frameworks("2.1.7")["flaml"].version
-    '1.2.4'
-    """
-    folder = asset_path("resources", "amlb_setup")
-    path = folder / f"v{version}.yaml"
-    if not path.is_file():
-        # by numbers, so that 2.1.10 comes after 2.1.9
-        releases = {}
-        for file in folder.glob("*.yaml"):
-            numbers = file.stem.removeprefix("v").split(".")
-            releases[tuple(map(int, numbers))] = file
-        path = releases[max(releases)]
-    text = path.read_text(encoding="utf-8")
-    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
-    known = {}
-    for name, entry in table.items():
-        known[name] = KnownFramework(
-            constraints=tuple(entry["constraints"]),
-            programs=entry.get("programs", {}),
-            **entry.get("tried", {}),
-        )
-    return known
 
 
 def look_up(framework: Framework, version: str) -> KnownFramework:
@@ -485,13 +395,13 @@ def look_up(framework: Framework, version: str) -> KnownFramework:
     ----------
     framework : Framework
     version : str
-        AMLB's.
+        AMLB's; the table of the newest release stands in for one without a table.
 
     Returns
     -------
     KnownFramework
         Empty for frameworks that are not AMLB's own, the default for versions other than
-        ``stable``.
+        ``stable`` and for frameworks that have no entry.
 
     Examples
     --------
@@ -502,8 +412,16 @@ def look_up(framework: Framework, version: str) -> KnownFramework:
     package, _, name = framework.module.partition(".")
     if package != "frameworks":
         return KnownFramework()
-    table = read_known_frameworks(version)
+    folder = asset_path("resources", "amlb_setup")
+    path = folder / f"v{version}.yaml"
+    if not path.is_file():
+        # by numbers, so that 2.1.10 comes after 2.1.9
+        path = max(
+            folder.glob("*.yaml"),
+            key=lambda file: list(map(int, re.findall(r"\d+", file.stem))),
+        )
+    table: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     # The table knows the versions of AMLB's "stable" frameworks, not those of "latest".
-    if framework.version != "stable":
-        return table["default"]
-    return table.get(name, table["default"])
+    is_listed = framework.version == "stable" and name in table
+    entry = table[name if is_listed else "default"]
+    return KnownFramework(tuple(entry["constraints"]), entry.get("programs", {}))

@@ -14,8 +14,8 @@ from small_suites import write_suite
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.publish.lookup import compare_split, read_task
 from amlb_ext.publish.server import Server
+from amlb_ext.publish.steps import compare_split, read_task
 from amlb_ext.sources import open_specs
 
 

@@ -12,10 +12,11 @@ from small_suites import write_suite
 
 from amlb_ext.cli import main
 from amlb_ext.publish import server
-from amlb_ext.publish.server import api_key, host_name, server_url
+from amlb_ext.publish.server import api_key, server_url
+
+PUBLISH = [sys.executable, "-m", "amlb_ext", "publish"]
 
 OTHER = "f" * 32
-PUBLISH = [sys.executable, "-m", "amlb_ext", "publish"]
 
 
 @pytest.fixture(autouse=True)
@@ -116,13 +117,9 @@ def test_no_key_a_wrong_key_and_a_key_of_another_server(
     assert "not known to this server" in err
     assert loopback.posts == []
     assert not any(KEY.encode() in body for body in loopback.bodies)
-
-
-def test_the_configured_key_goes_to_its_own_server(monkeypatch):
-    import openml
-
-    monkeypatch.setattr(openml.config, "server", "https://www.openml.org/api/v1/xml")
-    monkeypatch.setattr(openml.config, "apikey", KEY)
+    # the configured key goes to its own server
+    monkeypatch.delenv("OPENML_APIKEY")
+    monkeypatch.setattr(openml.config, "server", server_url("production"))
     assert api_key(server_url("production")) == KEY
 
 
@@ -144,43 +141,6 @@ def test_bad_servers(suite, capsys, words, said):
     status, _, err = run(capsys, suite, *words.split())
     assert status == 2
     assert said in err
-
-
-def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
-    root = write_suite(tmp_path / "hard", {"t": ("binary", 40, 9)}, licence="")
-    status, _, err = run(capsys, root, "--server", loopback.url)
-    assert status == 2
-    assert "t: its licence is not stated" in err
-    assert loopback.requests == []
-    words = (root, "--server", loopback.url, "--licence", "t=CC BY 4.0")
-    assert run(capsys, *words)[0] == 0
-
-
-def test_names_of_journals():
-    assert host_name(server_url("test")) == "test.openml.org"
-    assert "/" not in host_name("http://[::1]:80/api/v1/xml")
-
-
-@pytest.mark.exhaustive  # test_steps.py stops at each write
-def test_a_killed_process_is_continued(suite, capsys, loopback, key):
-    loopback.active_after = 10**6
-    words = [*PUBLISH, str(suite), "--server", loopback.url]
-    running = subprocess.Popen(
-        words,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    for line in running.stderr:
-        if line.startswith("waiting"):
-            running.kill()
-            break
-    running.communicate(timeout=60)
-    assert running.returncode == -signal.SIGKILL
-    loopback.active_after = 0
-    assert run(capsys, suite, "--server", loopback.url)[0] == 0
-    assert loopback.posts.count("data/") == 6
-    assert len(loopback.suites) == 1
 
 
 @pytest.fixture
@@ -207,7 +167,7 @@ def test_without_a_terminal_production_needs_yes(suite, capsys, production, key)
     assert not production.datasets
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+@pytest.mark.parametrize("answer", ["n\n", ""])
 def test_production_is_asked_about_and_no_is_the_default(
     suite, capsys, production, key, monkeypatch, answer
 ):
@@ -217,11 +177,46 @@ def test_production_is_asked_about_and_no_is_the_default(
     assert "Send them? [y/N]" in err
     assert "nothing was sent" in err
     assert not production.datasets
-
-
-def test_yes_is_taken_from_the_terminal_and_from_the_flag(
-    suite, capsys, production, key, monkeypatch
-):
     assert run(capsys, suite, *WORDS, "--yes")[0] == 0
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert run(capsys, suite, *WORDS)[0] == 0
+
+
+def test_the_configured_key_goes_to_its_own_server(monkeypatch):
+    import openml
+
+    monkeypatch.setattr(openml.config, "server", "https://www.openml.org/api/v1/xml")
+    monkeypatch.setattr(openml.config, "apikey", KEY)
+    assert api_key(server_url("production")) == KEY
+
+
+def test_a_licence_that_forbids_it(tmp_path, capsys, loopback, key):
+    root = write_suite(tmp_path / "hard", {"t": ("binary", 40, 9)}, licence="")
+    status, _, err = run(capsys, root, "--server", loopback.url)
+    assert status == 2
+    assert "t: its licence is not stated" in err
+    assert loopback.requests == []
+    words = (root, "--server", loopback.url, "--licence", "t=CC BY 4.0")
+    assert run(capsys, *words)[0] == 0
+
+
+@pytest.mark.exhaustive  # test_steps.py stops at each write
+def test_a_killed_process_is_continued(suite, capsys, loopback, key):
+    loopback.active_after = 10**6
+    words = [*PUBLISH, str(suite), "--server", loopback.url]
+    running = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for line in running.stderr:
+        if line.startswith("waiting"):
+            running.kill()
+            break
+    running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGKILL
+    loopback.active_after = 0
+    assert run(capsys, suite, "--server", loopback.url)[0] == 0
+    assert loopback.posts.count("data/") == 6
+    assert len(loopback.suites) == 1

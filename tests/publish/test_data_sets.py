@@ -172,17 +172,6 @@ def test_rows_that_nobody_may_publish_are_not_written(tmp_path, refused, kind):
     assert "by permission" in b"".join(content(out).values()).decode("utf-8", "replace")
 
 
-def test_flags_of_another_export_are_refused(suite, refused):
-    cases = {
-        ("huggingface", "--form", "files"): "--form has no effect",
-        ("openml-files", "--base-url", "https://h.org/x"): "--base-url has no effect",
-        ("tabarena", "--licence", "MIT"): "--licence has no effect",
-        ("huggingface", "--base-url", "ftp://h.org"): "not by ftp",
-    }
-    for (kind, *flag), said in cases.items():
-        assert said in refused("export", suite, "--for", [kind], flag)
-
-
 def test_a_folder_of_tasks_is_a_data_set_too(tmp_path):
     write_weird_tasks(
         tmp_path / "w", [TASKS["digits_few"]], WeirdRequest(folds=1, salt="s")
@@ -248,3 +237,14 @@ def test_files_for_openml_are_verified_alone(suite, tmp_path, output_of, capsys)
     said = output_of("verify", out, status=1)
     assert "dataset.arff was changed" in said
     assert "dataset.pkl is not part of the suite" in said
+
+
+def test_flags_of_another_export_are_refused(suite, refused):
+    cases = {
+        ("huggingface", "--form", "files"): "--form has no effect",
+        ("openml-files", "--base-url", "https://h.org/x"): "--base-url has no effect",
+        ("tabarena", "--licence", "MIT"): "--licence has no effect",
+        ("huggingface", "--base-url", "ftp://h.org"): "ftp://h.org",
+    }
+    for (kind, *flag), said in cases.items():
+        assert said in refused("export", suite, "--for", [kind], flag)

@@ -50,7 +50,7 @@ def plain_client(loopback, folder):
         config.set_root_cache_directory(was[2])
 
 
-@pytest.mark.parametrize(("train", "test", "fit"), first_of(SIZES, 4))
+@pytest.mark.parametrize(("train", "test", "fit"), first_of(SIZES, 2))
 def test_a_plain_client_splits_as_we_do(tmp_path, loopback, train, test, fit):
     tasks = {
         kind: (kind, train, test) for kind in ("binary", "multiclass", "regression")
@@ -130,7 +130,7 @@ def _check_rows(unit, features, target, trained, tested):
             ("binary", "drop"),
             ("multiclass", "repeat"),
         ],
-        4,
+        3,
     ),
 )
 def test_a_published_suite_is_a_source_of_the_same_rows(
@@ -176,19 +176,3 @@ def test_a_published_suite_is_a_source_of_the_same_rows(
                 )
         once = set(unit.rows.test)
         assert len(fold.test) == unit.rows.repeats * len(once)
-
-
-def test_all_rows_but_those_left_out_come_back(tmp_path, loopback):
-    root = write_suite(tmp_path / "hard", {"t": ("binary", 100, 20)})
-    report = publish(root, loopback, only=["t"])
-    lines = (
-        loopback.datasets[report.outcomes[0].data_id]
-        .arff.split("@data\n")[1]
-        .splitlines()
-    )
-    names = [line.split(",")[-4] for line in lines]
-    train = {int(n.split(".")[1]) for n in names if n.startswith("train")}
-    test = {int(n.split(".")[1]) for n in names if n.startswith("test")}
-    # 100 training rows allow 24 test rows, so all 20 once, with 85 training rows
-    # or 12 of them twice: eight lost weigh more than 15 training rows
-    assert (len(train), len(test)) == (85, 20)

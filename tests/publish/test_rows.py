@@ -21,26 +21,15 @@ FOLDS = [
 
 
 @pytest.mark.parametrize("procedure", [ORDERED, HOLDOUT])
-@pytest.mark.parametrize("fit", ["repeat", "drop"])
 @pytest.mark.parametrize(("train", "test"), FOLDS)
-def test_the_split_fits(procedure, fit, train, test):
-    t, m, r = choose_sizes(procedure, train, test, fit=fit)
-    assert t <= train
-    assert m <= test
-    assert r >= 1
-    assert procedure.test_count(t + r * m) == r * m
-    if fit == "drop":
-        assert r == 1
-
-
-@pytest.mark.parametrize("procedure", [ORDERED, HOLDOUT])
-@pytest.mark.parametrize(("train", "test"), FOLDS)
-def test_repeating_keeps_as_many_training_rows_and_drop_all_test_rows_that_fit(
-    procedure, train, test
-):
+def test_the_split_fits_and_keeps_what_it_can(procedure, train, test):
     t, m, r = choose_sizes(procedure, train, test, fit="repeat")
-    alone, all_m, _ = choose_sizes(procedure, train, test, fit="drop")
-    assert t >= alone
+    alone, all_m, once = choose_sizes(procedure, train, test, fit="drop")
+    assert once == 1
+    assert procedure.test_count(t + r * m) == r * m
+    assert procedure.test_count(alone + all_m) == all_m
+    assert alone <= t <= train
+    assert m <= test
     most = max(k for k in range(1, train) if procedure.train_range(k)[0] <= train)
     assert all_m == min(test, most)
     if r > 1:
@@ -71,16 +60,6 @@ def test_training_rows_stand_first_or_around_the_test_rows():
     side, row, _ = chosen.layout()
     assert np.flatnonzero(side).tolist() == HOLDOUT.test_positions(len(chosen)).tolist()
     assert (np.diff(row[~side]) > 0).all()
-
-
-def test_the_draw_depends_on_its_key_alone():
-    groups = [[str(i % 2)] for i in range(100)]
-    assert (
-        draw_rows(groups, 30, rng(1)).tolist() == draw_rows(groups, 30, rng(1)).tolist()
-    )
-    assert (
-        draw_rows(groups, 30, rng(1)).tolist() != draw_rows(groups, 30, rng(2)).tolist()
-    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 57, 99])

@@ -12,7 +12,7 @@ from hostile_files import reseal
 
 from amlb_ext.core.files import sha256_file
 from amlb_ext.difficulty import write_difficulty
-from amlb_ext.difficulty.tasks import ROW_COLUMNS, TASK_COLUMNS
+from amlb_ext.difficulty.files import ROW_COLUMNS, TASK_COLUMNS
 from amlb_ext.suite import SuiteFiles
 
 TASKS = ["titanic", "toy", "wine"]

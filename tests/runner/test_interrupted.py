@@ -15,7 +15,7 @@ from exhaustive import first_of
 
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import find_predictions, predictions_path, read_results
-from amlb_ext.runner.run_folder import is_running
+from amlb_ext.runner.run_folder import ASKED, is_running, read_asked, write_record
 
 PROGRAM = """
 import sys
@@ -87,20 +87,6 @@ def test_a_stopped_run_leaves_no_process_and_goes_on(fake, three, tmp_path, numb
     assert len((third / "scores" / "results.csv").read_text().splitlines()) == 4
 
 
-def test_what_was_scored_of_another_definition_does_not_count(fake, three, tmp_path):
-    out = tmp_path / "out"
-    process = start_and_wait(fake, three, out)
-    process.send_signal(signal.SIGTERM)
-    process.wait(timeout=60)
-    (three / "wait").unlink()
-    (three / "benchmarks" / "three.yaml").write_text(
-        "- {name: good one, folds: 2}\n- {name: slow, folds: 2}\n"
-    )
-    run_benchmark("Fw", "three", userdir=three, outdir=out, amlb=fake, quiet=True)
-    second = sorted(path for path in out.iterdir() if path.is_dir())[-1]
-    assert len((second / "scores" / "results.csv").read_text().splitlines()) == 5
-
-
 def test_a_run_that_is_going_on_is_not_gone_on_with(fake, three, tmp_path):
     out = tmp_path / "out"
     process = start_and_wait(fake, three, out)
@@ -124,6 +110,21 @@ def test_a_run_that_is_going_on_is_not_gone_on_with(fake, three, tmp_path):
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=60)
     assert not is_running(run_dir)
+
+
+def test_what_was_scored_of_another_definition_does_not_count(fake, userdir, tmp_path):
+    asked = {"userdir": userdir, "outdir": tmp_path, "amlb": fake, "quiet": True}
+    first = run_benchmark("Fw", "fine", **asked).run_dir
+    # as if it had been stopped behind its last job
+    write_record(first, {**read_asked(first / ASKED), "ended": False})
+    gone_on = run_benchmark("Fw", "fine", **asked)
+    assert gone_on.ok
+    assert gone_on.run_dir == first
+    write_record(first, {**read_asked(first / ASKED), "ended": False})
+    (userdir / "benchmarks" / "fine.yaml").write_text("- {name: good one} # mine\n")
+    anew = run_benchmark("Fw", "fine", **asked)
+    assert anew.run_dir != first
+    assert len(read_results(anew.run_dir)) == 2
 
 
 def test_runs_of_series_have_their_splits_for_themselves(fake, userdir, tmp_path):

@@ -141,41 +141,25 @@ def test_the_latest_scored_run_counts(suite, out):
     assert len(found.rows) == 3
 
 
-def test_the_latest_failure_counts_when_nothing_was_scored(suite, out):
-    write_run(out, [row("iris_full", 0, None, info="old")], stamp="20250301T100000")
-    write_run(out, [row("iris_full", 0, None, info="new")], stamp="20250302T100000")
-    assert status(read_jobs(suite, out))[Job("iris_full", 0)] == ("failed", "new")
-
-
-def test_a_job_of_every_definition_that_was_run_is_told(suite, out):
-    write_run(out, [row("iris_full", 0)])
-    found = status(read_jobs(suite, out))
-    assert set(found) == set(MAIN)
-    del found[Job("iris_full", 0)]
-    assert {word for word, _ in found.values()} == {"not run"}
-
-
-def test_all_is_the_definition_of_all(suite, out):
-    write_run(out, [row("iris_full", 0)], definition="hard_all")
-    assert set(status(read_jobs(suite, out))) == {*MAIN, Job("iris_bad", 0)}
-
-
 def test_reasons_of_failures(suite, out):
-    """AMLB's ``info`` first, then its log, then the admission that there is none."""
+    """AMLB's ``info`` first, then its log, then the admission that there is none.
+
+    A job whose data could not be loaded has no row, and files may lack columns.
+    """
     told = "\x1b[31mJob `local.hard.1h.iris_full.1.flaml` failed with error: no memory\x1b[0m\n"
     rows = [row("iris_full", 0, None, info="ValueError: no good"), row("iris_full", 1, None),
             row("iris", 0, None)]  # fmt: skip
+    told += "Job `local.hard.1h.car.2.flaml` failed with error: no such file x\n"
+    old = {"id": "", "task": "iris", "framework": "flaml", "constraint": "1h"}
+    old |= {"fold": 1.0, "result": None}
+    write_run(out, [old], stamp="20250201T100000")
     write_run(out, rows, log=told)
     found = status(read_jobs(suite, out))
+    assert found[Job("car", 2)] == ("missing", "no such file x")
+    assert found[Job("iris", 1)] == ("failed", "AMLB gives no reason")
     assert found[Job("iris_full", 0)] == ("failed", "ValueError: no good")
     assert found[Job("iris_full", 1)] == ("failed", "no memory")
     assert found[Job("iris", 0)] == ("failed", "AMLB gives no reason")
-
-
-def test_a_job_that_could_not_load_its_data_is_missing_with_the_reason(suite, out):
-    told = "Job `local.hard.1h.car.2.flaml` failed with error: no such file x\n"
-    write_run(out, [row("iris_full", 0)], log=told)
-    assert status(read_jobs(suite, out))[Job("car", 2)] == ("missing", "no such file x")
 
 
 def test_a_run_killed_in_the_middle(suite, out):
@@ -206,29 +190,6 @@ def test_jobs_of_a_run_that_goes_on_are_not_called_lost(suite, out):
     assert "ended before it started" in status(read_jobs(suite, out))[asked[1]][1]
 
 
-def test_a_run_that_ended_before_its_first_job(suite, out):
-    """There is no row at all; what ended AMLB is told."""
-    log = "installing\nsubprocess.CalledProcessError: setup.sh failed\n"
-    write_run(out, [], asked=[Job("iris", 0)], log=log)
-    found = read_jobs(suite, out)
-    cause = "subprocess.CalledProcessError: setup.sh failed"
-    reason = f"requested, but AMLB ended before it started ({cause})"
-    assert status(found)[Job("iris", 0)] == ("missing", reason)
-    assert found.table["framework"].unique().tolist() == ["flaml"]
-    assert not len(found.rows)
-
-
-def test_a_killed_run_of_a_definition_of_ones_own(suite, out):
-    """What was asked for is known, so no job that is gone is passed over in silence."""
-    asked = [Job("iris", 0), Job("car", 0), Job("car", 1)]
-    write_run(
-        out, [row("iris", 0)], definition="mine", asked=asked, log=starting("car", 0)
-    )
-    found = status(read_jobs(suite, out))
-    assert found[Job("iris", 0)][0] == "scored"
-    assert found[Job("car", 0)][0] == found[Job("car", 1)][0] == "missing"
-
-
 def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
     """Lest the other folds of that version pass for whole results."""
     asked = [Job("iris", 0), Job("iris", 1)]
@@ -237,6 +198,20 @@ def test_jobs_that_left_nothing_belong_to_the_version_of_their_run(suite, out):
     table = read_jobs(suite, out).table
     (gone,) = table[table["status"] == "missing"].to_dict("records")
     assert gone["framework"] == "flaml 3"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_commands_run_just_the_broken_jobs(suite, seed):
+    """Any set of broken jobs comes back from the commands, and no other job."""
+    rng = np.random.default_rng(seed)
+    broken = [MAIN[i] for i in rng.permutation(len(MAIN))[: rng.integers(1, len(MAIN))]]
+    found = []
+    for command in rerun_commands(table_of(broken), suite, "out"):
+        arguments, jobs = asked_by(command, suite)
+        assert (arguments.framework, arguments.constraint) == ("flaml", "1h")
+        found += jobs
+    assert sorted(found) == sorted(broken)  # each once
+    assert rerun_commands(table_of(broken)[:0], suite, "out") == []
 
 
 @pytest.mark.parametrize("archived", [False, True])
@@ -256,10 +231,14 @@ def test_amlbs_own_logs_are_read_archived_or_not(suite, out, archived):
 
 
 def test_a_broken_archive_or_note_hides_nothing(suite, out):
-    run = write_run(out, [row("iris", 0)])
+    run = write_run(out, [row("iris", 0)], definition="hard_all")
     (run / "logs.zip").write_text("no archive")
     (run / "asked.json").write_text("[")
-    assert status(read_jobs(suite, out))[Job("iris", 0)][0] == "scored"
+    # the run of this folder, given twice, counts once; it was of the definition of all
+    found = read_jobs(suite, run, out)
+    assert status(found)[Job("iris", 0)][0] == "scored"
+    assert set(status(found)) == {*MAIN, Job("iris_bad", 0)}
+    assert len(found.rows) == 1
 
 
 def test_the_appended_results_alone(suite, out):
@@ -288,31 +267,6 @@ def test_a_score_with_predictions_wins_over_a_later_one_without(suite, out):
     (later / "predictions" / "iris" / "0" / "predictions.csv").unlink()
     table = read_jobs(suite, out).table.set_index(["amlb_task", "fold"])
     assert table.loc[("iris", 0), ["status", "run"]].tolist() == ["scored", str(first)]
-
-
-def test_a_single_run_may_be_given(suite, out):
-    run = write_run(out, [row("iris", 0)])
-    write_run(out, [row("iris", 1)], stamp="20250302T100000")
-    found = status(read_jobs(suite, run))
-    assert found[Job("iris", 0)][0] == "scored"
-    assert found[Job("iris", 1)][0] == "not run"
-
-
-def test_a_folder_given_twice_counts_once(suite, out):
-    run = write_run(out, [row("iris", 0)])
-    once, twice = read_jobs(suite, out), read_jobs(suite, out, run)
-    pd.testing.assert_frame_equal(once.table, twice.table)
-    assert len(twice.rows) == 1
-
-
-def test_results_of_other_benchmarks_are_left_out_with_a_note(suite, out):
-    write_run(out, [row("iris", 0), row("adult", 0), row("adult", 1)])
-    found = read_jobs(suite, out)
-    assert found.notes == (
-        "2 results of other benchmarks were left out (tasks adult).",
-    )
-    assert set(found.table["amlb_task"]) <= set(suite.amlb_tasks)
-    assert len(found.rows) == 1
 
 
 def test_constraints_and_versions_tell_frameworks_apart(suite, out):
@@ -350,20 +304,6 @@ def test_a_failed_set_up_is_healed_by_a_later_success(suite, out):
     assert not set(table["status"]) & {"failed", "missing"}
 
 
-def test_a_mistyped_framework_is_no_entrant(suite, out):
-    asked = [Job("iris", 0)]
-    log = "ERROR:\nIncorrect framework `flmal`: not listed in ['frameworks.yaml'].\n"
-    typo = write_run(out, [], framework="flmal", asked=asked, log=log)
-    with pytest.raises(RunError, match="flmal never finished a job"):
-        read_jobs(suite, out)
-    write_run(out, [row("iris", 0)])
-    found = read_jobs(suite, out)
-    assert set(found.table["framework"]) == {"flaml"}
-    (note,) = found.notes
-    assert note.startswith("flmal never finished a job")
-    assert str(typo) in note
-
-
 def test_what_a_verdict_needs_is_told_where_only_hard_rows_were_run(suite, out):
     rows = [row("iris", 0), row("car", 1), row("car_full", 0)]
     write_run(out, rows)
@@ -399,27 +339,6 @@ def test_names_of_folders_have_lost_their_case(suite, out):
     )
 
 
-def test_when_a_renamed_run_ran_is_told_by_its_rows(suite, out):
-    """March comes before June, whichever of the two folders still has its name."""
-    write_run(out, [row("iris", 0, 0.5)], stamp="20250301T100000")
-    write_run(out, [row("iris", 0, 0.7, utc="2025-06-01T10:00:00")], name="kept")
-    table = read_jobs(suite, out).table
-    assert table["result"].dropna().tolist() == [0.7]
-
-
-def test_columns_that_one_file_lacks_are_empty(suite, out, tmp_path):
-    bare = {"id": "iris", "task": "iris", "framework": "flaml", "constraint": "1h", "fold": 1,
-            "result": None}  # fmt: skip
-    write_run(out, [row("iris", 0)])
-    write_run(out, [bare], stamp="20250302T100000")
-    table = read_jobs(suite, out).table
-    job = table[table["status"] == "failed"].iloc[0]
-    assert job["reason"] == "AMLB gives no reason"
-    assert set(table["version"]) <= {"", "2.1"}
-    assert set(table["metric"]) <= {"", "auc"}
-    assert set(table["framework"]) == {"flaml"}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -436,13 +355,6 @@ def test_a_file_of_scores_that_cannot_be_read_is_named(suite, out, text, message
     (run / "scores" / "results.csv").write_text(text)
     with pytest.raises(RunError, match=message):
         read_jobs(suite, out)
-
-
-def test_folds_may_be_written_as_floats(suite, out):
-    run = write_run(out, [row("iris", 1)])
-    scores = run / "scores" / "results.csv"
-    pd.read_csv(scores).astype({"fold": float}).to_csv(scores, index=False)
-    assert read_jobs(suite, out).table["fold"].dropna().isin([0, 1, 2]).all()
 
 
 def test_no_results(suite, out):
@@ -487,44 +399,6 @@ def table_of(jobs, **columns):
     )
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_commands_run_just_the_broken_jobs(suite, seed):
-    """Any set of broken jobs, of tasks with equally many folds, comes back from the commands."""
-    rng = np.random.default_rng(seed)
-    alike = [job for job in MAIN if job.task.startswith("car")]
-    broken = [
-        alike[i] for i in rng.permutation(len(alike))[: rng.integers(1, len(alike) + 1)]
-    ]
-    found = []
-    for command in rerun_commands(table_of(broken), suite, "out"):
-        arguments, jobs = asked_by(command, suite)
-        assert (arguments.framework, arguments.constraint, str(arguments.results)) == (
-            "flaml",
-            "1h",
-            "out",
-        )
-        found += jobs
-    assert sorted(found) == sorted(broken)  # each once
-
-
-def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
-    """Folds 0 and 1 are all of iris, and not all of car."""
-    broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
-    found = [
-        j
-        for c in rerun_commands(table_of(broken), suite, "out")
-        for j in asked_by(c, suite)[1]
-    ]
-    assert sorted(found) == sorted(broken)
-
-
-def test_tasks_that_lack_the_same_folds_share_a_command(suite):
-    broken = [Job("car", 1), Job("car_full", 1), Job("iris", 0)]
-    commands = rerun_commands(table_of(broken), suite, "out")
-    assert [sorted(asked_by(c, suite)[1]) for c in commands] == [broken[:2], broken[2:]]
-    assert rerun_commands(table_of(broken)[:0], suite, "out") == []
-
-
 def test_frameworks_constraints_and_definitions_have_their_own_commands(suite):
     job = [Job("iris", 0)]
     parts = [table_of(job), table_of(job, constraint="4h"), table_of(job, name="tpot"),
@@ -560,16 +434,6 @@ def test_commands_spell_the_definition_as_its_file(tmp_path, out):
     assert asked_by(command, suite)[1] == (Job("iris", 0),)
 
 
-def test_results_of_the_score_command_are_run_again_by_it(suite):
-    """No constraint of that name exists, so ``hardsynth run`` could not."""
-    jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
-    (command,) = rerun_commands(jobs, suite, "out")
-    parsed, arguments = parse(all_commands(), shlex.split(command)[1:])
-    assert parsed.name == "score"
-    assert arguments["suite"] == suite.layout.root
-    assert arguments["results"] == Path("out")
-
-
 def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):
     write_run(out, [row("vehicle", 0), row("vehicle_full", 0)])
     with pytest.raises(RunError, match="no results of the suite"):
@@ -580,3 +444,40 @@ def test_runs_of_another_suite_of_the_same_name_are_not_ours(suite, out):
     assert set(found.table["name"]) == {"flaml"}
     assert set(found.rows["task"]) == {"iris_full"}
     assert "2 results of other benchmarks" in found.notes[0]
+
+
+def test_the_latest_failure_counts_when_nothing_was_scored(suite, out):
+    write_run(out, [row("iris_full", 0, None, info="old")], stamp="20250301T100000")
+    write_run(out, [row("iris_full", 0, None, info="new")], stamp="20250302T100000")
+    assert status(read_jobs(suite, out))[Job("iris_full", 0)] == ("failed", "new")
+
+
+def test_results_of_other_benchmarks_are_left_out_with_a_note(suite, out):
+    write_run(out, [row("iris", 0), row("adult", 0), row("adult", 1)])
+    found = read_jobs(suite, out)
+    assert found.notes == (
+        "2 results of other benchmarks were left out (tasks adult).",
+    )
+    assert set(found.table["amlb_task"]) <= set(suite.amlb_tasks)
+    assert len(found.rows) == 1
+
+
+def test_commands_run_no_fold_of_a_larger_task_that_is_whole(suite):
+    """Folds 0 and 1 are all of iris, and not all of car."""
+    broken = [Job(task, k) for task in ("iris", "car") for k in (0, 1)]
+    found = [
+        j
+        for c in rerun_commands(table_of(broken), suite, "out")
+        for j in asked_by(c, suite)[1]
+    ]
+    assert sorted(found) == sorted(broken)
+
+
+def test_results_of_the_score_command_are_run_again_by_it(suite):
+    """No constraint of that name exists, so ``hardsynth run`` could not."""
+    jobs = table_of([Job("iris", 0)], name="HardsynthNull", constraint="score")
+    (command,) = rerun_commands(jobs, suite, "out")
+    parsed, arguments = parse(all_commands(), shlex.split(command)[1:])
+    assert parsed.name == "score"
+    assert arguments["suite"] == suite.layout.root
+    assert arguments["results"] == Path("out")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,15 +48,12 @@ def test_constant_empty_and_no_columns_of_a_kind(pipeline):
     assert pipeline.Encoder().fit(only).transform(only).tolist() == [[0], [1], [0]]
 
 
-@pytest.mark.parametrize("encoding", ["ordinal", "onehot"])
 @pytest.mark.parametrize(
-    "path",
+    ("path", "encoding"),
     [
-        "sklearn.ensemble.RandomForestClassifier",
-        "sklearn.ensemble.HistGradientBoostingClassifier",
-        "sklearn.linear_model.LogisticRegression",
-        "sklearn.linear_model.RidgeClassifier",  # has no predict_proba
-        "sklearn.svm.LinearSVC",
+        ("sklearn.ensemble.RandomForestClassifier", "ordinal"),
+        ("sklearn.linear_model.LogisticRegression", "onehot"),
+        ("sklearn.linear_model.RidgeClassifier", "ordinal"),  # has no predict_proba
     ],
 )
 def test_classifiers(pipeline, path, encoding):
@@ -120,14 +115,6 @@ def test_seed_and_cores_reach_the_model(pipeline):
         1,
         1,
     )
-
-
-def test_params_from_a_namespace(pipeline):
-    class Namespace(SimpleNamespace):
-        """As AMLB's: what a YAML mapping below ``params`` becomes."""
-
-    params = {"classifier": "sklearn.svm.SVC", "classifier_params": Namespace(C=2.0)}
-    assert pipeline.Settings.from_params(params).classifier_params == {"C": 2.0}
 
 
 @pytest.mark.parametrize(

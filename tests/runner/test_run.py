@@ -6,7 +6,6 @@ import os
 
 import pandas as pd
 import pytest
-import yaml
 from amlb_runs import run_benchmark
 from commands import python
 
@@ -33,34 +32,6 @@ def test_missing_and_failed_jobs(fake, userdir, tmp_path, capfd):
     assert "no score for unloadable/0, unloadable/1: no file x" in outcome.summary()
     assert "Running benchmark" in capfd.readouterr().err
     assert "Running benchmark" in outcome.log.read_text()
-
-
-def test_good_runs_into_one_folder(fake, userdir, tmp_path, capfd, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    asked = {"userdir": "user", "outdir": "out", "amlb": fake, "quiet": True}
-    first = run_benchmark("Fw", "fine", "mine", folds=[0, 3], **asked)  # relative paths
-    second = run_benchmark("Fw", "fine", **asked)
-    assert capfd.readouterr().err == ""
-    assert first.ok
-    assert second.ok
-    assert first.run_dir != second.run_dir
-    assert first.run_dir.name.startswith("fw.fine.mine.local.2")
-    assert first.expected == (Job("good_one", 0), Job("good_one", 3))
-    assert len(second.rows) == 2
-    assert second.rows["result"].tolist() == [0.5, 0.5]
-    assert second.summary().count("\n") == 0
-
-
-def test_a_framework_that_amlb_refuses(fake, userdir, tmp_path):
-    """Listed in the file that we read, but not by this AMLB."""
-    outcome = run_benchmark(
-        "unknown", userdir=userdir, outdir=tmp_path / "out", amlb=fake, quiet=True
-    )
-    assert outcome.amlb_exit == 1
-    assert {p.reason for p in outcome.missing} == {
-        "Incorrect framework `unknown`: not listed."
-    }
-    assert len(outcome.missing) == 5
 
 
 @pytest.mark.parametrize(
@@ -156,21 +127,13 @@ def test_stale_siblings_are_removed_from_suites_alone(tmp_path):
     ):
         (data / name).touch()
         os.utime(data / name, (1e9 - age, 1e9 - age))
-    assert remove_stale(tmp_path) == []
+    everything = sorted(data.iterdir())
+    remove_stale(tmp_path)
+    assert sorted(data.iterdir()) == everything
     (tmp_path / "hardsynth").mkdir()
     (tmp_path / "hardsynth" / "manifest.json").write_text("{}")
-    assert remove_stale(tmp_path) == [data / "t_test_0.parquet"]
-    assert (data / "t_test_0.arff").exists()
-
-
-def test_constraints_do_not_collide():
-    ours = yaml.safe_load(asset_path("resources", "constraints.yaml").read_text())
-    # resources/constraints.yaml of AMLB v2.1.7
-    theirs = {"test", "1h4c", "1h8c", "4h8c", "8h8c", "1h8c_gp3", "4h8c_gp3"}
-    assert not set(ours) & theirs
-    # all that TaskConstraint of AMLB's master (dfe8d21) demands beside the name
-    wanted = {"folds", "max_runtime_seconds", "cores"}
-    assert all(set(constraint) == wanted for constraint in ours.values())
+    remove_stale(tmp_path)
+    assert set(everything) - set(data.iterdir()) == {data / "t_test_0.parquet"}
 
 
 def test_the_patched_poll_waits_for_amlb_alone(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from imported_files import import_file
 from small_suites import write_suite
 
-from amlb_ext.core.errors import ConfigError, PublishError, RunError
+from amlb_ext.core.errors import PublishError
 from amlb_ext.report.given_predictions import find_predictions, read_given_predictions
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.tabarena import export_for_tabarena
@@ -128,17 +128,6 @@ def test_a_second_export_keeps_results_and_another_suite_is_refused(
         export_for_tabarena(other, exported.out)
     with pytest.raises(PublishError, match="holds something else"):
         export_for_tabarena(suite, other)
-
-
-def test_files_of_one_name_and_empty_folders_are_refused(tmp_path):
-    for folder in ("a", "b"):
-        (tmp_path / folder / "hardsynth_predictions").mkdir(parents=True)
-    with pytest.raises(RunError, match="holds no predictions"):
-        find_predictions([tmp_path / "a"], {})
-    for folder in ("a", "b"):
-        (tmp_path / folder / "hardsynth_predictions" / "M.csv").touch()
-    with pytest.raises(ConfigError, match="given twice"):
-        find_predictions([tmp_path / "a", tmp_path / "b"], {})
 
 
 def test_the_command_says_how_to_run_and_report(suite, tmp_path, refused, output_of):

@@ -7,21 +7,18 @@ its folders in the address, and names its copy by what follows the last slash.
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 from urllib.parse import urlsplit
 
 from amlb_ext.core.display import redact_url
 from amlb_ext.core.errors import PublishError
 
-SCHEMES = ("http", "https", "s3")
-_EXAMPLE = "--base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
-#: What may stand in the path of an address; a brace would be a placeholder to AMLB.
-_PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
-#: What may stand in a key of S3 without escapes.
-_KEY = re.compile(r"[A-Za-z0-9._!'()*/-]*")
-#: Names that S3 allows for buckets.
+_EXAMPLE = "type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER"
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+#: What a folder may be called; a brace would be a placeholder to AMLB.
+_FOLDER = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+")
+#: Names that S3 allows for buckets, and what may stand in a key of S3 without escapes.
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+_KEY = re.compile(r"[A-Za-z0-9._!'()*-]+")
 
 
 def check_base_url(url: str) -> str:
@@ -45,99 +42,37 @@ def check_base_url(url: str) -> str:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.PublishError: --base-url 'ftp://host.org': AMLB fetches by http, https \
-and s3, not by ftp (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
+and s3 alone (type --base-url https://HOST/FOLDER or --base-url s3://BUCKET/FOLDER)
     """
-    scheme, mark, rest = url.partition("://")
+    start = f"--base-url {redact_url(url)!r}"
+    scheme, _, rest = url.partition("://")
     scheme = scheme.lower()
-    if not mark:
-        _refuse(
-            url, "it does not begin with a scheme such as https://", f"type {_EXAMPLE}"
+    if scheme not in ("http", "https", "s3"):
+        raise PublishError(
+            f"{start}: AMLB fetches by http, https and s3 alone", _EXAMPLE
         )
-    if scheme in ("s3a", "s3n"):
-        _refuse(
-            url,
-            f"AMLB calls {scheme} s3",
-            f"type --base-url {redact_url(f's3://{rest}')}",
-        )
-    if scheme not in SCHEMES:
-        kind = scheme if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "that"
-        _refuse(
-            url,
-            f"AMLB fetches by http, https and s3, not by {kind}",
-            f"type {_EXAMPLE}",
-        )
-    place, _, path = rest.partition("/")
     if "?" in rest or "#" in rest:
-        _refuse(
-            url,
-            "AMLB names a file by the end of its address, so nothing may follow the name",
+        raise PublishError(
+            f"{start}: AMLB names a file by the end of its address, so nothing may follow the name",
             "leave out ? and # and what follows them; a server that wants a key in the address "
             "cannot serve AMLB, but s3:// takes the worker's own credentials",
         )
-    # a password may hold a slash, and then "@" stands behind the first one
-    has_password = "@" in rest and ":" in place and not _has_port(place)
-    if "@" in place or has_password:
-        _refuse(
-            url,
-            "user and password would be written into every definition",
-            "leave them out; with s3:// the worker's own credentials are used",
-        )
-    folders = path.rstrip("/").split("/")
-    has_odd_folder = any(folder in ("", ".", "..") for folder in folders)
-    # without a folder, the files stand at the root of the server or the bucket
-    if path.strip("/") and has_odd_folder:
-        _refuse(
-            url, "its folder has an empty part, a . or a ..", "write the folder out"
-        )
-    if scheme == "s3":
-        _check_bucket(url, place, path)
-    else:
-        _check_host(url, place, path)
-    return f"{scheme}://{place}/{path}".rstrip("/")
-
-
-def _check_bucket(url: str, bucket: str, key: str) -> None:
-    if not _BUCKET.fullmatch(bucket):
-        _refuse(
-            url,
-            "s3:// must be followed by a bucket: 3 to 63 lower-case letters, digits, - and .",
-            "type --base-url s3://BUCKET/FOLDER",
-        )
-    if not _KEY.fullmatch(key):
-        _refuse(
-            url,
-            "AMLB uses the key as it is written, without decoding escapes",
-            "use a folder of letters, digits, - _ . only",
-        )
-
-
-def _check_host(url: str, place: str, path: str) -> None:
-    host = place.rpartition(":")[0] if _has_port(place) else place
-    if not _HOST.fullmatch(host):
-        _refuse(
-            url,
-            "the scheme must be followed by a host in ASCII, with a port at most",
-            f"type {_EXAMPLE}",
-        )
-    if not _PATH.fullmatch(path):
-        _refuse(
-            url,
-            "it holds a space, a brace or another character that cannot stand in an address",
-            "write it percent-encoded, e.g. %20 for a space",
-        )
+    place, *folders = rest.rstrip("/").split("/")
+    place_form, folder_form = (_BUCKET, _KEY) if scheme == "s3" else (_HOST, _FOLDER)
+    is_address = place_form.fullmatch(place) and all(
+        map(folder_form.fullmatch, folders)
+    )
     # reading the port checks it
     try:
-        parts = urlsplit(url)
-        is_address = bool(parts.hostname) and parts.port != 0
+        _ = urlsplit(url).port
     except ValueError:
         is_address = False
-    if not is_address:
-        _refuse(url, "it is not an address", f"type {_EXAMPLE}")
-
-
-def _has_port(place: str) -> bool:
-    return re.search(r"[^:]:\d{1,5}$|\]:\d{1,5}$", place) is not None
-
-
-def _refuse(url: str, why: str, remedy: str) -> NoReturn:
-    raise PublishError(f"--base-url {redact_url(url)!r}: {why}", remedy)
+    if not is_address or not {".", ".."}.isdisjoint(folders):
+        raise PublishError(
+            f"{start}: AMLB could not fetch from below it; what follows https:// is a host in "
+            "ASCII, with a port at most and no user or password, what follows s3:// a bucket of 3 "
+            "to 63 lower-case letters, digits, - and .; then folders, none of them empty, . or ..",
+            f"{_EXAMPLE}; in https:// percent-encode a space, a brace and the like (%20), in "
+            "s3:// use letters, digits, - _ . alone",
+        )
+    return "/".join([f"{scheme}://{place}", *folders])

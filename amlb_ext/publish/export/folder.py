@@ -55,11 +55,12 @@ class ExportFolder:
             return cls(root)
         if not root.is_dir():
             raise PublishError(f"{root} is not a folder", remedy)
-        files = _recorded_files(root)
-        if files is None:
+        record = _read_record(root)
+        if record is None:
             raise PublishError(
                 f"{root} holds files that are not an export of hardsynth", remedy
             )
+        files = record["files"]
         for relative, digest in sorted(files.items()):
             path = root / relative
             # without a checksum it was being written when the earlier export was killed
@@ -70,15 +71,11 @@ class ExportFolder:
                 )
         return cls(root, files)
 
-    def at(self, relative: str) -> Path:
-        """Return the path of a file given relative to the root."""
-        return self.root.joinpath(*relative.split("/"))
-
     def begin(self, planned: Iterable[str]) -> None:
         """Record that an export is under way, so that a killed one is recognised and continued."""
         planned = list(planned)
         for name in planned:
-            path = self.at(name)
+            path = self.root / name
             if name not in self.files and path.exists():
                 raise PublishError(
                     f"{path} is in the way: it does not belong to the export there",
@@ -90,7 +87,7 @@ class ExportFolder:
             if not name.startswith(f"{UPLOAD}/"):
                 self.files[name] = ""
             self.files.setdefault(name, "")
-        self._write_record({"finished": False}, self.files)
+        self._write_record(finished=False)
 
     def finished_upload(self, relative: str) -> str:
         """Return the sha256 of an upload that is there and whole already, else nothing.
@@ -98,15 +95,14 @@ class ExportFolder:
         Its name tells its content, so it need not be packed again.
         """
         digest = self.files.get(relative, "")
-        path = self.at(relative)
+        path = self.root / relative
         is_whole = digest and path.is_file() and sha256_file(path) == digest
         return digest if is_whole else ""
 
     def finish(self, files: Mapping[str, str], about: Mapping[str, Any]) -> None:
         """Remove what earlier exports left and write the record."""
-        stale = set(self.files) - set(files)
-        for relative in stale:
-            self.at(relative).unlink(missing_ok=True)
+        for relative in set(self.files) - set(files):
+            (self.root / relative).unlink(missing_ok=True)
         remove_temporary_files(self.root)
         # deepest first, so that a folder is empty when its turn comes
         extensions = self.root / "extensions"
@@ -114,16 +110,11 @@ class ExportFolder:
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
         self.files = dict(files)
-        self._write_record({"finished": True, **about}, files)
+        self._write_record(finished=True, **about)
 
-    def _write_record(self, about: Mapping[str, Any], files: Mapping[str, str]) -> None:
-        entry = {
-            "tool": "hardsynth export",
-            "format": FORMAT,
-            **about,
-            "files": dict(files),
-        }
-        write_text(self.at(RECORD), json_text(entry))
+    def _write_record(self, **about: Any) -> None:
+        entry = {"tool": "hardsynth export", "format": FORMAT, **about}
+        write_text(self.root / RECORD, json_text({**entry, "files": self.files}))
 
 
 def is_new_folder(root: Path, suite: Path) -> bool:
@@ -149,18 +140,17 @@ def about_suite(suite: Suite) -> dict[str, Any]:
     }
 
 
-def _recorded_files(root: Path) -> dict[str, str] | None:
-    """Return the files of the export in a folder, or None where there is none."""
+def _read_record(root: Path) -> dict[str, Any] | None:
+    """Return the record of the export in a folder, or None where there is none."""
     try:
-        entry = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        files = entry["files"]
+        entry: dict[str, Any] = json.loads((root / RECORD).read_text(encoding="utf-8"))
         if entry["tool"] != "hardsynth export" or entry["format"] != FORMAT:
             return None
         # files that it names may be removed, so none may stand outside
-        for name, digest in files.items():
+        for name, digest in entry["files"].items():
             if not isinstance(digest, str) or not is_inside(name):
                 return None
-        return dict(files)
+        return entry
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -174,11 +164,10 @@ def exported_suite_name(root: Path) -> str:
     ''
     """
     try:
-        entry = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        name = entry["suite"]["name"]
-        return name if is_plain_name(name) else ""
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        name = (_read_record(root) or {})["suite"]["name"]
+    except (KeyError, TypeError):
         return ""
+    return name if is_plain_name(name) else ""
 
 
 def verify_export(root: Path) -> list[str]:
@@ -191,22 +180,21 @@ def verify_export(root: Path) -> list[str]:
     """
     check_no_links(root)
     layout = Layout(root)
-    files = _recorded_files(root)
+    record = _read_record(root) or {}
     try:
-        about = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        seed = int(about["suite"]["seed"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        files = None
-    if files is None:
-        raise SuiteError(f"{root / RECORD} is damaged", "export the suite again")
+        seed = int(record["suite"]["seed"])
+    except (ValueError, KeyError, TypeError):
+        raise SuiteError(
+            f"{root / RECORD} is damaged", "export the suite again"
+        ) from None
     texts = {layout.config: yaml_text(amlb_configuration(seed, data=False))}
     places: tuple[str, ...] = (f"{UPLOAD}/", "benchmarks/")
-    if about.get("form") == OPENML_FILES:
+    if record.get("form") == OPENML_FILES:
         # no user directory of AMLB's
         texts, places = {}, ("org/", "tasks.csv")
     contents = SuiteContents(
         layout=layout,
-        files=files,
+        files=record["files"],
         needed=frozenset(),
         may_list=lambda name: name.startswith(places),
         texts=texts,

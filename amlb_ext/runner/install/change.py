@@ -361,11 +361,8 @@ class _Home:
             owner = f"the suite {other.suite}"
             benchmarks.update((name.lower(), owner) for name in other.benchmarks)
             frameworks.update((name.lower(), owner) for name in other.frameworks)
-        for kind, names, owners in (
-            ("benchmark", record.benchmarks, benchmarks),
-            ("framework", record.frameworks, frameworks),
-        ):
-            for name in names:
+        for kind, owners in (("benchmark", benchmarks), ("framework", frameworks)):
+            for name in getattr(record, f"{kind}s"):
                 if name.lower() in owners:
                     raise RunError(
                         f"the {kind}'s name {name} is taken by {owners[name.lower()]}",
@@ -430,8 +427,6 @@ def remove_suite(home: _Home, record: Installed, *, is_last: bool) -> list[str]:
         # one that is not empty holds files of the user's
         with suppress(OSError):
             path.rmdir()
-    return (
-        [f"{folder} holds files that are not ours; they stay"]
-        if folder.exists()
-        else []
-    )
+    if folder.exists():
+        return [f"{folder} holds files that are not ours; they stay"]
+    return []

@@ -73,9 +73,12 @@ def read_config(text: str) -> dict[str, Any]:
     try:
         content = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError) as error:
+        # ruamel's syntax errors know where and what, others have only a message
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark else ""
         raise RunError(
-            f"config.yaml is not valid YAML: {_problem_text(error)}",
-            "correct that line",
+            f"config.yaml is not valid YAML: {line}{problem}", "correct that line"
         ) from None
     if content is None:
         return {}
@@ -85,13 +88,6 @@ def read_config(text: str) -> dict[str, Any]:
             "see AMLB's resources/config.yaml for its keys",
         )
     return content
-
-
-def _problem_text(error: Exception) -> str:
-    """Return where and what: ruamel's syntax errors know both, others have only a message."""
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    mark = getattr(error, "problem_mark", None)
-    return problem if mark is None else f"line {mark.line + 1}: {problem}"
 
 
 def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
@@ -108,22 +104,16 @@ def list_entries(config: Mapping[str, Any], key: Key) -> list[str] | None:
     ['x']
     """
     section_name, list_name = key
-    section = config.get(section_name)
-    if section is None:
-        return None
-    if not isinstance(section, dict):
-        raise RunError(
-            f"config.yaml: {section_name} is {section!r} instead of a mapping",
-            f"write {list_name} below",
-        )
-    value = section.get(list_name)
+    section = config.get(section_name) or {}
+    value = section.get(list_name) if isinstance(section, dict) else section
     if value is None:
         return None
     entries = [value] if isinstance(value, str) else value
-    if not isinstance(entries, list) or not all(isinstance(e, str) for e in entries):
+    is_list = isinstance(section, dict) and isinstance(entries, list)
+    if not is_list or not all(isinstance(entry, str) for entry in entries):
         raise RunError(
             f"config.yaml: {section_name}.{list_name} is {value!r}",
-            "write a list of paths",
+            f"write a list of paths under {list_name}, and that under {section_name}",
         )
     return list(entries)
 
@@ -188,7 +178,8 @@ def set_entries(text: str, ours: Mapping[Key, Sequence[str]]) -> str:
         is_kept = repr(read_config(new)) == repr(wanted)
     except Exception:  # whatever ruamel.yaml stumbles over: nothing is written
         is_kept = False
-    if not is_kept or _count_comments(text) - _count_comments(new):
+    comments = re.compile(r"(?:^|(?<=\s))#[^\r\n]*", re.MULTILINE)
+    if not is_kept or Counter(comments.findall(text)) - Counter(comments.findall(new)):
         lists = [f"{'.'.join(key)}: {entries}" for key, entries in changed.items()]
         raise RunError(
             "config.yaml cannot be changed without losing other values or comments: an anchor, "
@@ -196,10 +187,6 @@ def set_entries(text: str, ours: Mapping[Key, Sequence[str]]) -> str:
             f"write by hand {'; '.join(lists)}; then run the same command again",
         )
     return new
-
-
-def _count_comments(text: str) -> Counter[str]:
-    return Counter(re.findall(r"(?:^|(?<=\s))#[^\r\n]*", text, re.MULTILINE))
 
 
 def _round_trip(text: str, lists: Mapping[Key, list[str]]) -> str:
@@ -216,31 +203,27 @@ def _round_trip(text: str, lists: Mapping[Key, list[str]]) -> str:
     if document is None:
         # The round trip keeps no comments of an empty document.
         kept, document = text, CommentedMap()
-        if not kept.endswith(("\n", "\ufeff")):
-            kept += "\n" * bool(kept)
+        if kept and not kept.endswith(("\n", "\ufeff")):
+            kept += "\n"
     _follow_indent(writer, document)
     for (section, name), entries in lists.items():
         if document.get(section) is None:
             document[section] = CommentedMap()
         node = document[section].get(name)
-        if isinstance(node, CommentedSeq):
-            _fit_list(node, entries)
-        else:
+        if not isinstance(node, CommentedSeq):
             document[section][name] = entries
+            continue
+        # single items are removed and inserted, so that the others keep their comments and quotes
+        for index in reversed(range(len(node))):
+            if node[index] not in entries:
+                del node[index]
+        for index, entry in enumerate(entries):
+            if index == len(node) or node[index] != entry:
+                node.insert(index, entry)
+        del node[len(entries) :]
     out = io.StringIO()
     writer.dump(document, out)
     return (kept + out.getvalue()).replace("\n", line_end)
-
-
-def _fit_list(node: CommentedSeq, entries: Sequence[str]) -> None:
-    """Remove and insert single items, so that the others keep their comments and quotes."""
-    for index in reversed(range(len(node))):
-        if node[index] not in entries:
-            del node[index]
-    for index, entry in enumerate(entries):
-        if index == len(node) or node[index] != entry:
-            node.insert(index, entry)
-    del node[len(entries) :]
 
 
 def _follow_indent(writer: YAML, document: CommentedMap) -> None:

@@ -94,8 +94,8 @@ def make_copies(
     try:
         own_frameworks = yaml.safe_load(suite.layout.frameworks.read_bytes())
         for framework, entry in own_frameworks.items():
-            installed_entry = with_installed_module(entry, name)
-            frameworks[framework_name(str(framework), name)] = installed_entry
+            installed_name = framework_name(str(framework), name)
+            frameworks[installed_name] = with_installed_module(entry, name)
         texts["frameworks.yaml"] = frameworks
         files = {path: yaml_text(text).encode("ascii") for path, text in texts.items()}
         # constraints and code, as they are
@@ -166,10 +166,11 @@ def with_installed_module(entry: dict[str, Any], name: str) -> dict[str, Any]:
     module = str(entry.get("module", ""))
     if not module.startswith("extensions."):
         return entry
-    params = dict(entry.get("params") or {})
-    for key, value in params.items():
-        # a model of ours, whose code is a copy, too
-        if packaged_folder(str(value)):
-            params[key] = f"{FOLDER}.{name}.{value}"
     installed = {**entry, "module": f"{FOLDER}.{name}.{module}"}
-    return {**installed, "params": params} if params else installed
+    if entry.get("params"):
+        installed["params"] = dict(entry["params"])
+        for key, value in entry["params"].items():
+            # a model of ours, whose code is a copy, too
+            if packaged_folder(str(value)):
+                installed["params"][key] = f"{FOLDER}.{name}.{value}"
+    return installed
