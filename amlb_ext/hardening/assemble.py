@@ -240,7 +240,7 @@ class _OneTarget:
                 ),
             },
             "score": self._scores(side),
-            **prepared.changes.to_json(),
+            **prepared.written.to_json(),
         }
         if models.ledger is not None:
             summary["asked"] = models.ledger.to_json()
@@ -497,9 +497,9 @@ def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
 def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
     """Return what happened on the test side, which may lack failures."""
     models = prepared.models
-    notes = prepared.changes.notes()
+    notes = prepared.written.notes()
     if models.ledger is not None:
-        notes.append(models.ledger.note())
+        notes.append(Note(kind="asked", counts=models.ledger.to_json()))
     if models.relations is not None:
         notes += models.relations.leaks()
     if side is None:

@@ -31,7 +31,11 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
 from amlb_ext.hardening.baseline.estimator import AskLedger
 from amlb_ext.hardening.baseline.fitted import make_baseline
-from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
+from amlb_ext.hardening.baseline.replacements import (
+    Chooser,
+    WrittenRows,
+    write_test_rows,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import largest_share, settle_rule, worst_share
@@ -221,8 +225,8 @@ class Prepared:
         Whether they were drawn with replacement.
     chooser : Chooser
         Settles replacements by F, by those of all targets where several share the rows.
-    changes : Changes
-        What was left out and replaced among the test rows.
+    written : WrittenRows
+        The test rows as they are written, with what was left out and replaced.
     """
 
     models: FoldModels
@@ -234,7 +238,7 @@ class Prepared:
     region_rows: np.ndarray
     region_repeats: bool
     chooser: Chooser
-    changes: Changes
+    written: WrittenRows
 
 
 def prepare(
@@ -348,7 +352,7 @@ def prepare(
         region_repeats=region_repeats,
         n_train=len(cross.Z),
         chooser=chooser,
-        changes=written.changes,
+        written=written,
     )
 
 

@@ -59,6 +59,11 @@ class Judges:
     user_rows: np.ndarray
 
 
+def best_labels(t: np.ndarray) -> np.ndarray:
+    """Return the labels that predictions say are most likely: class codes, or the numbers."""
+    return t if t.ndim == 1 else t.argmax(axis=1)
+
+
 class Synthesizer(BaseEstimator, ABC):
     """A generative model of rows, conditional on the target.
 

@@ -57,7 +57,12 @@ def augment_bad_rows(
     # as many for each bad row as fit into max_rows, one at least
     affordable = config.max_rows // max(1, len(bad))
     copies = min(config.copies, max(1, affordable))
-    reason = _why_no_search(models, copies)
+    reason = ""
+    if not models.can_search:
+        reason = "no search"
+    elif copies and config.operators.categoricals == "frozen":
+        has_numbers = models.encoder.n_categorical_ < models.Z.shape[1]
+        reason = "" if has_numbers else "nothing to search"
     notes: tuple[Note, ...] = ()
     if reason or not len(bad):
         # of a side without bad rows there is nothing to remark
@@ -66,7 +71,21 @@ def augment_bad_rows(
         return MadeRows(rows=no_made_rows(models, real), notes=notes)
 
     collector = MadeRowsCollector(models, real, taken)
-    domain = _learn_search_domain(models, real)
+    relations = models.relations
+    bound_genes: dict[str, Any] = {}
+    if relations is not None:
+        # which genes keep the bad row's value, and what computes those that are determined
+        bound_genes["frozen"] = relations.keeps_parent_value(models.encoder)
+        bound_genes["derive"] = relations.derive_encoded(models.encoder)
+    domain = learn_domain(
+        real.Z,
+        models.Z,
+        without_single_axis(models.y),
+        n_classes=models.n_classes,
+        n_categorical=models.encoder.n_categorical_,
+        omega=models.omega,
+        **bound_genes,
+    )
     rng = np.random.default_rng(seed)
     searched = bad
     if len(bad) > config.max_rows:
@@ -95,7 +114,7 @@ def augment_bad_rows(
             repairs=attempt >= REPAIRING_TRY or attempt == config.operators.tries - 1,
         )
         # without relations, where a whole try fails, the next would fail too
-        if not len(passed) and models.relations is None:
+        if not len(passed) and relations is None:
             break
         missing = (copies - copies_so_far)[passed.parent]
         passed = passed.take(_order_within(passed.parent) < missing)
@@ -107,38 +126,6 @@ def augment_bad_rows(
         # "+" leaves out the reasons that no row was dropped for
         dropped=+collector.dropped,
         notes=notes,
-    )
-
-
-def _why_no_search(models: FoldModels, copies: int) -> str:
-    """Return the kind of note on why no bad row can be augmented; empty where one can."""
-    if not models.can_search:
-        return "no search"
-    nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
-    if (
-        copies
-        and nothing_numeric
-        and models.config.search.operators.categoricals == "frozen"
-    ):
-        return "nothing to search"
-    return ""
-
-
-def _learn_search_domain(models: FoldModels, real: JudgedRows) -> Domain:
-    """Return what the search may do to a row of this side."""
-    bound_genes: dict[str, Any] = {}
-    if models.relations is not None:
-        # which genes keep the bad row's value, and what computes those that are determined
-        bound_genes["frozen"] = models.relations.keeps_parent_value(models.encoder)
-        bound_genes["derive"] = models.relations.derive_encoded(models.encoder)
-    return learn_domain(
-        real.Z,
-        models.Z,
-        without_single_axis(models.y),
-        n_classes=models.n_classes,
-        n_categorical=models.encoder.n_categorical_,
-        omega=models.omega,
-        **bound_genes,
     )
 
 
