@@ -148,13 +148,9 @@ class CrossFit:
             return None
         place = np.full(len(self.Z), -1)
         place[self.judged] = np.arange(len(self.judged))
-        splits = []
-        for fit, held in self.parts:
-            learnt = place[fit]
-            learnt = learnt[learnt >= 0]
-            if len(learnt):
-                splits.append((learnt, place[held]))
-        return splits
+        splits = [(place[fit], place[held]) for fit, held in self.parts]
+        judged = [(fit[fit >= 0], held) for fit, held in splits]
+        return [(fit, held) for fit, held in judged if len(fit)]
 
     def decided_rows(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Return what F decides for on some of the rows; None where its probabilities tell."""
@@ -281,19 +277,45 @@ def prepare(
     if cross is None:
         cross = cross_fit(tasks, fold, config)
     unseen = cross.unseen_predictions()
-    models = _fit_models(tasks[0], cross, config, unseen)
-    baselines = tuple(target.baseline for target in models.targets)
+    judged = cross.judged_view
+    rule = settle_rule(
+        config.hardness,
+        tasks[0].kind,
+        tasks[0].labels,
+        y=cross.y[judged],
+        f=cross.f[judged],
+        t=cross.t[judged],
+        decided=cross.decided_rows(judged),
+    )
+    targets = []
+    # one seed for all targets: each F differs from the next by its target alone
+    seed = cross.stage_seed("fit")
+    for j, target in enumerate(cross.targets):
+        # a copy is fitted, since what was cross-fitted may be used again
+        baseline = copy(target.baseline).fit(cross.Z, cross.y[:, j], seed)
+        targets.append(replace(target, baseline=baseline))
+    models = FoldModels(
+        encoder=cross.encoder,
+        targets=tuple(targets),
+        rule=rule,
+        Z=cross.Z,
+        y=cross.y,
+        config=config,
+        key=cross.key,
+        relations=cross.relations,
+        f=unseen,
+        t=cross.t,
+    )
+    baselines = tuple(target.baseline for target in targets)
     # F judges the test rows as AMLB will read them, not as the source has them
     chooser = Chooser(baselines, cross.encoder)
     written = write_test_rows(tasks[0], fold, chooser)
     Z = cross.encoder.transform(written.features)
-    ys = [
-        target.scale.transform(task.target.iloc[written.rows])
-        for task, target in zip(tasks, cross.targets, strict=True)
-    ]
-    y = side_by_side(ys)
+    pairs = zip(tasks, cross.targets, strict=True)
+    y = side_by_side(
+        [own.scale.transform(task.target.iloc[written.rows]) for task, own in pairs]
+    )
 
-    judged = cross.judged_view
     train = judge_real_rows(
         models,
         features=cross.table.iloc[cross.row[judged]],
@@ -315,8 +337,7 @@ def prepare(
         models.ledger.check(due + len(models.targets) * len(Z))
         # and rows whose cells are replaced later are asked about again
         models.ledger.reserved = due + models.ledger.limit // 10
-    predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
-    f = side_by_side(predictions)
+    f = side_by_side([each.predict_rows(Z, written.rows) for each in baselines])
     t = models.predict_oracle(Z)
     decided = baselines[0].decide_rows(Z, written.rows)
     test_rule = models.rule
@@ -403,10 +424,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     ledger = AskLedger(limit=limit) if limit else None
     parts: CvSplits = []
     # what is learnt per target, in the order of the tasks
-    ys = []
-    fs = []
-    ts = []
-    targets = []
+    ys, fs, ts, targets = [], [], [], []
     for task in tasks:
         target = task.target.iloc[rows]
         scale = TargetEncoder(task.kind, task.labels, target)
@@ -456,44 +474,6 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         judged=judged_rows(parts),
         order=order,
         relations=relations if relations else None,
-    )
-
-
-def _fit_models(
-    task: Task,
-    cross: CrossFit,
-    config: GenerateConfig,
-    unseen: np.ndarray | None,
-) -> FoldModels:
-    """Fit the F of each target on all training rows, and settle K on them."""
-    judged = cross.judged_view
-    rule = settle_rule(
-        config.hardness,
-        task.kind,
-        task.labels,
-        y=cross.y[judged],
-        f=cross.f[judged],
-        t=cross.t[judged],
-        decided=cross.decided_rows(judged),
-    )
-    targets = []
-    # one seed for all targets: each F differs from the next by its target alone
-    seed = cross.stage_seed("fit")
-    for j, target in enumerate(cross.targets):
-        # a copy is fitted, since what was cross-fitted may be used again
-        baseline = copy(target.baseline).fit(cross.Z, cross.y[:, j], seed)
-        targets.append(replace(target, baseline=baseline))
-    return FoldModels(
-        encoder=cross.encoder,
-        targets=tuple(targets),
-        rule=rule,
-        Z=cross.Z,
-        y=cross.y,
-        config=config,
-        key=cross.key,
-        relations=cross.relations,
-        f=unseen,
-        t=cross.t,
     )
 
 

@@ -67,12 +67,7 @@ class GaussianCopula(Synthesizer):
 
     max_categories: int = 100
 
-    def _fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self.prep_ = TablePrep(self.max_categories)
         self.prep_.fit(X, len(self.cards_), rng)
         n_fitted_classes = len(np.unique(y)) if self.n_classes_ else 1
@@ -164,11 +159,7 @@ class GaussianCopula(Synthesizer):
                 "use --synthesizer local or vae, or leave out columns",
             )
 
-    def _sample(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         n = len(y)
         p, _ = self.r_.shape
         noise = rng.standard_normal((n, p))
@@ -198,9 +189,7 @@ class GaussianCopula(Synthesizer):
 
 
 def order_codes(
-    table: PreparedTable,
-    cards: tuple[int, ...],
-    start: np.ndarray,
+    table: PreparedTable, cards: tuple[int, ...], start: np.ndarray
 ) -> list[np.ndarray]:
     """Order the codes of each category along the first axis of the mixed table.
 
@@ -261,10 +250,7 @@ def order_codes(
     return ranks
 
 
-def _normal_scores(
-    columns: np.ndarray,
-    margins: list[NormalScores],
-) -> np.ndarray:
+def _normal_scores(columns: np.ndarray, margins: list[NormalScores]) -> np.ndarray:
     """Return V; a missing number scores 0, the middle."""
     V = np.zeros(columns.shape)
     for j, margin in enumerate(margins):

@@ -57,11 +57,7 @@ class _SortedTargets:
 class ParentsByClass(_SortedTargets):
     """Rows of the class; all rows where the class has none."""
 
-    def draw(
-        self,
-        target: int,
-        rng: np.random.Generator,
-    ) -> tuple[int, np.ndarray]:
+    def draw(self, target: int, rng: np.random.Generator) -> tuple[int, np.ndarray]:
         """Return a row of the class and others of it."""
         first, last = self.find_range(target)
         if first == last:
@@ -77,11 +73,7 @@ class ParentsByClass(_SortedTargets):
 class ParentsByTarget(_SortedTargets):
     """Rows with the nearest number as their target."""
 
-    def draw(
-        self,
-        target: float,
-        rng: np.random.Generator,
-    ) -> tuple[int, np.ndarray]:
+    def draw(self, target: float, rng: np.random.Generator) -> tuple[int, np.ndarray]:
         """Return a row with the nearest target, and the rows around it by target."""
         first, last = self.find_range(target)
         if first == last:
@@ -128,9 +120,7 @@ class ParentsByTargets:
         self.n_candidates = min(CANDIDATES_TARGET, len(y))
 
     def draw(
-        self,
-        target: np.ndarray,
-        rng: np.random.Generator,
+        self, target: np.ndarray, rng: np.random.Generator
     ) -> tuple[int, np.ndarray]:
         """Return one of the rows with the nearest vector of targets, and rows near to it."""
         distances, rows = self._query_tree(target)
@@ -195,12 +185,7 @@ class LocalResampler(Synthesizer):
     jitter: float = 0.025
     neighbours: int = 5
 
-    def _fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         if self.jitter < 0:
             raise ConfigError(f"jitter must be at least 0, got {self.jitter}")
         if self.neighbours < 1:
@@ -247,11 +232,7 @@ class LocalResampler(Synthesizer):
         self.low_ = np.maximum(self.low_ - reach, lowest)
         self.high_ = np.minimum(self.high_ + reach, highest)
 
-    def _sample(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         n = len(y)
         # positions of the parents and of their mates
         a = np.empty(n, dtype=np.int64)
@@ -283,11 +264,7 @@ class LocalResampler(Synthesizer):
         jittered = numbers + step * noise
         return np.hstack([codes, np.where(is_free, jittered, numbers)])
 
-    def _draw_pair(
-        self,
-        target: Any,
-        rng: np.random.Generator,
-    ) -> tuple[int, int]:
+    def _draw_pair(self, target: Any, rng: np.random.Generator) -> tuple[int, int]:
         """Return the positions of parent and mate; both the same if there is only one row."""
         parent, candidates = self.parents_.draw(target, rng)
         candidates = candidates[candidates != parent]

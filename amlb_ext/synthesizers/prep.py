@@ -158,19 +158,12 @@ class TablePrep(BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        max_categories: int = 100,
-        normalise: bool = True,
-    ) -> None:
+    def __init__(self, max_categories: int = 100, normalise: bool = True) -> None:
         self.max_categories = max_categories
         self.normalise = normalise
 
     def fit(
-        self,
-        X: np.ndarray,
-        n_categorical: int,
-        rng: np.random.Generator,
+        self, X: np.ndarray, n_categorical: int, rng: np.random.Generator
     ) -> TablePrep:
         """Learn which columns are modelled, and how.
 
@@ -226,11 +219,7 @@ class TablePrep(BaseEstimator):
             if seen.min() < seen.max():
                 self.maps_[j] = NormalScores(seen)
 
-    def _learn_copies(
-        self,
-        X: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+    def _learn_copies(self, X: np.ndarray, rng: np.random.Generator) -> None:
         """Keep rows whose codes are copied, and index them by the modelled columns."""
         shuffled = rng.permutation(len(X))
         kept = np.sort(shuffled[:COPY_ROWS])
@@ -266,10 +255,7 @@ class TablePrep(BaseEstimator):
         return PreparedTable(codes, numbers, seen)
 
     def inverse(
-        self,
-        codes: np.ndarray,
-        numbers: np.ndarray,
-        rng: np.random.Generator,
+        self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Return rows as they were given to :meth:`fit`.
 
@@ -300,10 +286,7 @@ class TablePrep(BaseEstimator):
         return X
 
     def _copied_rows(
-        self,
-        codes: np.ndarray,
-        numbers: np.ndarray,
-        rng: np.random.Generator,
+        self, codes: np.ndarray, numbers: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Return, for each new row, the source row that gives its copied columns."""
         n = len(codes)
@@ -324,11 +307,7 @@ class TablePrep(BaseEstimator):
         codes, numbers, _ = self.transform(X)
         return self._metric_rows(codes, numbers)
 
-    def _metric_rows(
-        self,
-        codes: np.ndarray,
-        numbers: np.ndarray,
-    ) -> csr_matrix:
+    def _metric_rows(self, codes: np.ndarray, numbers: np.ndarray) -> csr_matrix:
         """Return vectors whose squared distance is Σ (z - z')² + the number of other codes."""
         n, m = codes.shape
         # one-hot codes in CSR form: m entries a row, each in the block of its column; two rows

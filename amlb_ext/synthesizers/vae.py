@@ -145,12 +145,7 @@ class VAE(Synthesizer):
     _normalise = True
     _adds_noise = True
 
-    def _fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
+    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
         self._check_parameters()
         self.prep_ = TablePrep(self.max_categories, self._normalise)
         self.prep_.fit(X, len(self.cards_), rng)
@@ -342,11 +337,7 @@ class VAE(Synthesizer):
 
     # --- sampling; ``PaperVAE`` replaces the latent draw and the draw of a row ---
 
-    def _sample(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         n = len(y)
         m = len(self.prep_.cards_)
         codes = np.empty((n, m), dtype=np.int64)
@@ -368,9 +359,7 @@ class VAE(Synthesizer):
         return min(max(most_rows, LEAST_ROWS), MAX_ROWS)
 
     def _decode_new(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator,
+        self, y: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers, and log probabilities of codes, of new rows for the targets."""
         assert self.network_ is not None
@@ -383,18 +372,11 @@ class VAE(Synthesizer):
             numbers = numbers + self.noise_ * rng.standard_normal(numbers.shape)
         return numbers, log_p.double().numpy()
 
-    def _draw_latent(
-        self,
-        y: np.ndarray,
-        rng: np.random.Generator,
-    ) -> np.ndarray:
+    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return self.mixture_.sample(self._target_score(y), rng)
 
     def _draw_rows(
-        self,
-        v_hat: np.ndarray,
-        log_p: np.ndarray,
-        rng: np.random.Generator,
+        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         return self.margins_.draw(v_hat, log_p, rng)
 

@@ -125,7 +125,7 @@ def test_settings_of_a_file_keep_and_drop_too(tmp_path, with_id, capsys):
     )
     report = json.loads(capsys.readouterr().out)
     assert report["tasks"][0]["columns"] == 3
-    assert any("--drop says so: 'w'" in note for note in report["notes"])
+    assert any("left out as you say: 'w'" in note for note in report["notes"])
 
 
 def test_several_targets_lose_the_same_columns(tmp_path):
