@@ -22,7 +22,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.task import Column, Task
+from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.models.columns import are_same_column, columns_of_model
 from amlb_ext.sources.reading import describe_texts
@@ -364,9 +364,10 @@ def select_columns(
     if asked:
         notes.append(f"left out as you say: {', '.join(map(repr, asked))}")
     if counters:
+        verb = "counts" if len(counters) == 1 else "count"
         notes.append(
-            f"row numbers: {', '.join(map(repr, counters))}; if they say nothing of the target, "
-            f"leave them out: {_column_flags('--drop', counters)}"
+            f"{', '.join(map(repr, counters))} only {verb} the rows; if that says nothing of the "
+            f"target, leave it out: {_column_flags('--drop', counters)}"
         )
     reduced = drop_columns(task, dropped)
     return dataclasses.replace(reduced, notes=(*task.notes, *notes))
@@ -396,9 +397,16 @@ def _notes_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str
             notes.append(f"column {column.name!r}, left out as it stands: {looks}")
     flags = _column_flags("--keep", [column.name for column in columns])
     n = len(columns)
-    counted = "1 column was" if n == 1 else f"{n} columns were"
-    left_out = f"{counted} left out, as identifiers are: {_listed(columns)}"
-    return [f"{left_out}; {flags} brings it back", *notes]
+    left_out, them = (
+        f"{n} columns were left out because they look like identifiers",
+        "them",
+    )
+    if n == 1:
+        left_out, them = (
+            "1 column was left out because it looks like an identifier",
+            "it",
+        )
+    return [f"{left_out}: {_listed(columns)}; {flags} brings {them} back", *notes]
 
 
 def _column_flags(flag: str, names: Sequence[str]) -> str:

@@ -173,7 +173,10 @@ class Synthesizer(BaseEstimator, ABC):
         return self.targets_.shape[1]
 
     def sample(
-        self, n: int, rng: np.random.Generator, y: np.ndarray | None = None
+        self,
+        n: int,
+        rng: np.random.Generator,
+        y: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows.
 
@@ -218,11 +221,20 @@ class Synthesizer(BaseEstimator, ABC):
         return X, y
 
     @abstractmethod
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Any:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Any:
         """Learn from checked rows; sets attributes that end in ``_``."""
 
     @abstractmethod
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return one new row of X for each of the checked targets, at least one."""
 
     def _check_rows(self, X: np.ndarray) -> None:
@@ -252,7 +264,11 @@ class Synthesizer(BaseEstimator, ABC):
                 "NaN marks a missing one",
             )
 
-    def _check_targets(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    def _check_targets(
+        self,
+        y: np.ndarray,
+        shape: tuple[int, ...],
+    ) -> np.ndarray:
         """Return the targets as codes or as floats; raise where they are neither."""
         y = np.asarray(y)
         if y.shape != shape:

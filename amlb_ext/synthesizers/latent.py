@@ -195,7 +195,11 @@ class LatentMixture:
 # and mu | y ~ N(m + G (y - m_y), S_mm - G S_ym) with the gain G = S_my S_yy⁻¹.
 
 
-def _draw_rows(mixture: Mixture, uniform: np.ndarray, noise: np.ndarray) -> np.ndarray:
+def _draw_rows(
+    mixture: Mixture,
+    uniform: np.ndarray,
+    noise: np.ndarray,
+) -> np.ndarray:
     """Draw from a mixture that has nothing to be conditioned on."""
     edges = np.cumsum(mixture.weights)
     # the last edge is 1 but for rounding, and no draw may lie beyond it
@@ -223,7 +227,11 @@ def _draw_gaussians(
 
 
 def _draw_given_target(
-    mixture: Mixture, y: np.ndarray, *, uniform: np.ndarray, noise: np.ndarray
+    mixture: Mixture,
+    y: np.ndarray,
+    *,
+    uniform: np.ndarray,
+    noise: np.ndarray,
 ) -> np.ndarray:
     """Draw from p(mu | y), the target, (n,), being the mixture's last coordinate."""
     # NOTE: the general case with k = 1, kept apart for its bytes: with a division in place of a
@@ -245,7 +253,11 @@ def _draw_given_target(
 
 
 def _draw_given_targets(
-    mixture: Mixture, y: np.ndarray, *, uniform: np.ndarray, noise: np.ndarray
+    mixture: Mixture,
+    y: np.ndarray,
+    *,
+    uniform: np.ndarray,
+    noise: np.ndarray,
 ) -> np.ndarray:
     """Draw from p(mu | y), the targets, (n, k), being the mixture's last coordinates."""
     k = y.shape[1]
@@ -307,7 +319,10 @@ class Margins:
         self.cards = cards
 
     def fit(
-        self, v_hat: np.ndarray, log_p: np.ndarray, shares: list[np.ndarray]
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        shares: list[np.ndarray],
     ) -> Margins:
         """Learn the corrections on rows made for the fitted targets.
 
@@ -329,7 +344,10 @@ class Margins:
         return self
 
     def draw(
-        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return codes (n, m) int64 and normal scores (n, q)."""
         codes = np.empty((len(log_p), len(self.cards)), dtype=np.int64)
@@ -355,7 +373,10 @@ def _matching_shift(log_q: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return shift
 
 
-def split_columns(log_p: np.ndarray, cards: tuple[int, ...]) -> list[np.ndarray]:
+def split_columns(
+    log_p: np.ndarray,
+    cards: tuple[int, ...],
+) -> list[np.ndarray]:
     """Return the part of each column.
 
     Examples

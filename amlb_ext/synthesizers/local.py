@@ -57,7 +57,11 @@ class _SortedTargets:
 class ParentsByClass(_SortedTargets):
     """Rows of the class; all rows where the class has none."""
 
-    def draw(self, target: int, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+    def draw(
+        self,
+        target: int,
+        rng: np.random.Generator,
+    ) -> tuple[int, np.ndarray]:
         """Return a row of the class and others of it."""
         first, last = self.find_range(target)
         if first == last:
@@ -73,7 +77,11 @@ class ParentsByClass(_SortedTargets):
 class ParentsByTarget(_SortedTargets):
     """Rows with the nearest number as their target."""
 
-    def draw(self, target: float, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+    def draw(
+        self,
+        target: float,
+        rng: np.random.Generator,
+    ) -> tuple[int, np.ndarray]:
         """Return a row with the nearest target, and the rows around it by target."""
         first, last = self.find_range(target)
         if first == last:
@@ -120,7 +128,9 @@ class ParentsByTargets:
         self.n_candidates = min(CANDIDATES_TARGET, len(y))
 
     def draw(
-        self, target: np.ndarray, rng: np.random.Generator
+        self,
+        target: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[int, np.ndarray]:
         """Return one of the rows with the nearest vector of targets, and rows near to it."""
         distances, rows = self._query_tree(target)
@@ -185,7 +195,12 @@ class LocalResampler(Synthesizer):
     jitter: float = 0.025
     neighbours: int = 5
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
         if self.jitter < 0:
             raise ConfigError(f"jitter must be at least 0, got {self.jitter}")
         if self.neighbours < 1:
@@ -232,7 +247,11 @@ class LocalResampler(Synthesizer):
         self.low_ = np.maximum(self.low_ - reach, lowest)
         self.high_ = np.minimum(self.high_ + reach, highest)
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         n = len(y)
         # positions of the parents and of their mates
         a = np.empty(n, dtype=np.int64)
@@ -250,43 +269,36 @@ class LocalResampler(Synthesizer):
         B = self.numbers_[b]
         # between two free numbers the new one lies on the way; an atom or a missing number has
         # nothing on its way, so one of both is taken over as it stands
-        A_is_free = self.free_[a]
-        B_is_free = self.free_[b]
+        A_is_free, B_is_free = self.free_[a], self.free_[b]
         is_between = A_is_free & B_is_free
         takes_mate = rng.random(A.shape) < w
-        between = A + w * (B - A)
         taken = np.where(takes_mate, B, A)
-        numbers = np.where(is_between, between, taken)
-        taken_is_free = np.where(takes_mate, B_is_free, A_is_free)
-        is_free = is_between | taken_is_free
-        noise = rng.standard_normal(A.shape)
-        step = self.jitter * self.span_
-        jittered = numbers + step * noise
-        return np.hstack([codes, np.where(is_free, jittered, numbers)])
+        numbers = np.where(is_between, A + w * (B - A), taken)
+        is_free = is_between | np.where(takes_mate, B_is_free, A_is_free)
+        noise = self.jitter * self.span_ * rng.standard_normal(A.shape)
+        return np.hstack([codes, np.where(is_free, numbers + noise, numbers)])
 
-    def _draw_pair(self, target: Any, rng: np.random.Generator) -> tuple[int, int]:
+    def _draw_pair(
+        self,
+        target: Any,
+        rng: np.random.Generator,
+    ) -> tuple[int, int]:
         """Return the positions of parent and mate; both the same if there is only one row."""
         parent, candidates = self.parents_.draw(target, rng)
         candidates = candidates[candidates != parent]
         if not len(candidates):
             return parent, parent
         distance = self._mate_distances(candidates, parent)
-        by_distance = np.argsort(distance, kind="stable")
-        closest = by_distance[: self.neighbours]
-        mate = candidates[rng.choice(closest)]
-        return parent, int(mate)
+        closest = np.argsort(distance, kind="stable")[: self.neighbours]
+        return parent, int(candidates[rng.choice(closest)])
 
     def _mate_distances(self, rows: np.ndarray, parent: int) -> np.ndarray:
         """Return Σ |a_j - b_j| / s_j + the number of other codes, and of holes only one has."""
         # the range of a constant column is 0, and so are its steps
-        is_constant = self.span_ <= 0
-        span = np.where(is_constant, 1.0, self.span_)
-        seen = self.seen_[rows]
-        parent_seen = self.seen_[parent]
-        differences = self.filled_[rows] - self.filled_[parent]
-        steps = np.abs(differences) / span
+        span = np.where(self.span_ <= 0, 1.0, self.span_)
+        seen, parent_seen = self.seen_[rows], self.seen_[parent]
+        steps = np.abs(self.filled_[rows] - self.filled_[parent]) / span
         known_steps = np.where(seen & parent_seen, steps, 0.0)
         is_other_code = self.codes_[rows] != self.codes_[parent]
-        is_other_hole = seen != parent_seen
         distance = is_other_code.sum(axis=1) + known_steps.sum(axis=1)
-        return distance + is_other_hole.sum(axis=1)
+        return distance + (seen != parent_seen).sum(axis=1)

@@ -82,7 +82,12 @@ class FiLM(nn.Module):
     The condition of several targets is their vector (paper, section 6).
     """
 
-    def __init__(self, n_classes: int, width: int, n_targets: int = 1) -> None:
+    def __init__(
+        self,
+        n_classes: int,
+        width: int,
+        n_targets: int = 1,
+    ) -> None:
         super().__init__()
         self.embed: nn.Embedding | None = None
         condition = n_targets
@@ -164,7 +169,12 @@ class RowNetwork(nn.Module, ABC):
         return log_softmax(logits, self.owner, n_columns)
 
     @abstractmethod
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
 
     @abstractmethod
@@ -218,7 +228,12 @@ class Network(RowNetwork):
         self.numbers = nn.Linear(width, n_numbers) if n_numbers else None
         self.heads = nn.Linear(width, total) if m else None
 
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
         x = self.join_inputs(k, v)
         # the signal is an image of one channel and one row
@@ -320,7 +335,12 @@ class DenseNetwork(RowNetwork):
         # the numbers first, then the logits of all codes
         self.heads = nn.Linear(width, n_outputs)
 
-    def encode(self, k: Tensor, v: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        self,
+        k: Tensor,
+        v: Tensor,
+        y: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """Return mu and log_s2."""
         x = self.join_inputs(k, v)
         h = self.film_in(self.enter(x), y)

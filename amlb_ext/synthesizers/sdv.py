@@ -111,7 +111,12 @@ class SDVSynthesizer(Synthesizer, ABC):
         # 0 stands for SDV's own batch size
         check_settings(self.get_params(), may_be_zero=("batch",))
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
         self._check_parameters()
         require_package("sdv")
         self.prep_ = TablePrep(self.max_categories, normalise=False)
@@ -128,7 +133,11 @@ class SDVSynthesizer(Synthesizer, ABC):
         with private_streams(draw_int_seed(rng), self._use_gpu()):
             self.model_ = self._fit_model(columns)
 
-    def _named_columns(self, X: np.ndarray, t: np.ndarray) -> dict[str, Column]:
+    def _named_columns(
+        self,
+        X: np.ndarray,
+        t: np.ndarray,
+    ) -> dict[str, Column]:
         """Return the table for SDV by column: categories as texts, numbers, targets."""
         codes, numbers, _ = self.prep_.transform(X)
         columns: dict[str, Column] = {}
@@ -157,7 +166,11 @@ class SDVSynthesizer(Synthesizer, ABC):
         model.fit({TABLE: pd.DataFrame(columns)})
         return model
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         n = len(y)
         if self.model_ is None:
             rows = np.empty((n, 0))
@@ -172,7 +185,9 @@ class SDVSynthesizer(Synthesizer, ABC):
         return self.prep_.inverse(codes, numbers, rng)
 
     def _draw_pool(
-        self, n: int, rng: np.random.Generator
+        self,
+        n: int,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return a pool: K and V side by side, and the modelled targets."""
         assert self.model_ is not None
@@ -187,7 +202,11 @@ class SDVSynthesizer(Synthesizer, ABC):
         rows, targets = np.split(pool, [self.prep_.n_modelled_], axis=1)
         return rows, targets
 
-    def _draw_classes(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_classes(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return drawn rows of the asked classes; a class without a fitted row takes any."""
         n = len(y)
         n_asked = Counter(y.tolist())
@@ -219,7 +238,11 @@ class SDVSynthesizer(Synthesizer, ABC):
             new[y == c] = candidates[turns]
         return new
 
-    def _draw_near_targets(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_near_targets(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         """Return, for a target asked g times, the g drawn rows nearest to it in the target."""
         n = len(y)
         rows, t = self._draw_pool(NUMBER_DRAW * n, rng)

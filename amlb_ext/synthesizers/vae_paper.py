@@ -83,11 +83,18 @@ class PaperVAE(VAE):
         # z ~ N(0, I) and the decoder's own word: nothing is learnt for them
         return
 
-    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         return rng.standard_normal((len(y), self.latent))
 
     def _draw_rows(
-        self, v_hat: np.ndarray, log_p: np.ndarray, rng: np.random.Generator
+        self,
+        v_hat: np.ndarray,
+        log_p: np.ndarray,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         columns = split_columns(log_p, self.prep_.cards_)
         codes = np.empty((len(v_hat), len(columns)), dtype=np.int64)
@@ -143,7 +150,11 @@ class PosteriorVAE(PaperVAE):
         self.count_ = np.bincount(group, minlength=len(learnt_targets))
         self.first_ = np.cumsum(self.count_) - self.count_
 
-    def _draw_latent(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _draw_latent(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         _, group = self.tree_.query(_as_vectors(y))
         # a row of the group, by its place within it
         uniform = rng.random(len(y))

@@ -8,11 +8,11 @@ import pytest
 
 from amlb_ext.core.config import SplitConfig, build_config
 from amlb_ext.core.errors import ConfigError, DataError
-from amlb_ext.core.row_order import OrderedTable, RowOrder, read_order
+from amlb_ext.core.row_order import OrderedTable, read_order
 from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold
 from amlb_ext.hardening.prepare import cross_fit, prepare
-from amlb_ext.hardening.split import ordered_parts, split_task
+from amlb_ext.hardening.split import split_task
 from amlb_ext.pipeline.generate import order_task
 
 pytestmark = pytest.mark.usefixtures("light_models")
@@ -126,40 +126,6 @@ def test_no_group_is_on_both_sides_of_any_split():
         assert not np.isin(own[held], own[train]).any()
     # by groups every row has its turn
     assert len(cross.judged) == len(cross.row)
-
-
-def test_rows_of_one_time_are_never_parted():
-    order = RowOrder(time=np.repeat([1.0, 2.0, 3.0, 4.0], 15))
-    for train, held in ordered_parts(np.zeros(60), 0, 5, 0, order):
-        assert order.time[train].max() < order.time[held].min()
-
-
-def test_classes_are_spread_over_the_groups():
-    y = np.tile([0, 0, 0, 1], 50)
-    order = RowOrder(group=np.repeat(np.arange(40), 5))
-    for _, held in ordered_parts(y, 2, 5, 0, order):
-        assert 0.1 < y[held].mean() < 0.4
-
-
-def test_a_column_of_dates_that_is_read_by_its_parts_orders_the_rows_as_well():
-    from amlb_ext.core.config import SourceConfig
-    from amlb_ext.core.task import Origin
-    from amlb_ext.sources.files import table_to_task
-    from amlb_ext.sources.table import Table
-
-    table = drifting()
-    read = table_to_task(
-        Table("t.csv", table),
-        name="t",
-        target="y",
-        kind=None,
-        origin=Origin("t"),
-        options=SourceConfig(read_as={"day": "date"}),
-    )
-    plain = make_task(table, "y", name="t")
-    by_parts = read_order(OrderedTable.of_task(read), time="day", group=None, gap=None)
-    by_text = read_order(OrderedTable.of_task(plain), time="day", group=None, gap=None)
-    assert np.array_equal(by_parts.time, by_text.time)
 
 
 def test_columns_that_order_are_no_features_unless_they_are_kept():

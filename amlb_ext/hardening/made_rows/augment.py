@@ -107,8 +107,18 @@ def augment_bad_rows(
         neighbours = _search_neighbours(
             models, real.Z[parent], y, domain=domain, seed=search_seeds[attempt]
         )
+        # numbers are moved by noise, within the bounds of the search
+        numbers = neighbours[:, domain.n_categorical :]
+        jitter = config.operators.jitter
+        if jitter:
+            numbers = numbers + rng.normal(0.0, jitter, size=numbers.shape)
+        low, high = domain.low, domain.high
+        moved = neighbours.copy()
+        moved[:, domain.n_categorical :] = np.clip(
+            numbers, low[domain.n_categorical :], high[domain.n_categorical :]
+        )
         passed = collector.screen(
-            Z=_jitter_numbers(neighbours, domain, config, rng),
+            Z=moved,
             y=y,
             parent=parent,
             repairs=attempt >= REPAIRING_TRY or attempt == config.operators.tries - 1,
@@ -188,21 +198,6 @@ def _search_neighbours(
         oracle=predict_oracle if config.operators.fitness == "reducible" else None,
     )
     return best
-
-
-def _jitter_numbers(
-    Z: np.ndarray, domain: Domain, config: SearchConfig, rng: np.random.Generator
-) -> np.ndarray:
-    """Move the numeric columns of encoded rows by noise, within the bounds of the search."""
-    numeric = slice(domain.n_categorical, None)
-    numbers = Z[:, numeric]
-    if config.operators.jitter:
-        numbers = numbers + rng.normal(0.0, config.operators.jitter, size=numbers.shape)
-    low = domain.low[numeric]
-    high = domain.high[numeric]
-    moved = Z.copy()
-    moved[:, numeric] = np.clip(numbers, low, high)
-    return moved
 
 
 def _order_within(groups: np.ndarray) -> np.ndarray:

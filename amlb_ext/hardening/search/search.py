@@ -24,7 +24,6 @@ P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig

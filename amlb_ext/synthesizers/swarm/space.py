@@ -276,7 +276,10 @@ class GeneratorSpace:
         return X
 
     def _draw_latent(
-        self, weights: Mapping[str, np.ndarray], t: np.ndarray, rng: np.random.Generator
+        self,
+        weights: Mapping[str, np.ndarray],
+        t: np.ndarray,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         root = weights[ROOT]
         centre = weights[CENTRE]

@@ -113,7 +113,12 @@ class Swarm(VAE):
         super()._check_parameters()
         check_generators(self.generators)
 
-    def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+    def _fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> None:
         super()._fit(X, y, rng)
         self.theta_: np.ndarray | None = None
         if self.search == "none":
@@ -238,7 +243,11 @@ class Swarm(VAE):
         self.targets_ = arena.space.draw_targets(theta, len(self.targets_), rng)
         return note
 
-    def _sample(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _sample(
+        self,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
         if self.theta_ is None:
             return super()._sample(y, rng)
         return self.space_.draw_rows(self.theta_, y, rng)
