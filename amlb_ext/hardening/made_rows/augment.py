@@ -86,6 +86,7 @@ def augment_bad_rows(
         omega=models.omega,
         **bound_genes,
     )
+    numeric = slice(domain.n_categorical, None)
     rng = np.random.default_rng(seed)
     searched = bad
     if len(bad) > config.max_rows:
@@ -108,14 +109,12 @@ def augment_bad_rows(
             models, real.Z[parent], y, domain=domain, seed=search_seeds[attempt]
         )
         # numbers are moved by noise, within the bounds of the search
-        numbers = neighbours[:, domain.n_categorical :]
-        jitter = config.operators.jitter
-        if jitter:
-            numbers = numbers + rng.normal(0.0, jitter, size=numbers.shape)
-        low, high = domain.low, domain.high
         moved = neighbours.copy()
-        moved[:, domain.n_categorical :] = np.clip(
-            numbers, low[domain.n_categorical :], high[domain.n_categorical :]
+        if config.operators.jitter:
+            shape = moved[:, numeric].shape
+            moved[:, numeric] += rng.normal(0.0, config.operators.jitter, size=shape)
+        moved[:, numeric] = np.clip(
+            moved[:, numeric], domain.low[numeric], domain.high[numeric]
         )
         passed = collector.screen(
             Z=moved,
