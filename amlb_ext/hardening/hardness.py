@@ -152,8 +152,10 @@ class BadRule:
             losses = hardness_by_target("quantile", y, f)
             pairs = zip(by_target, losses, strict=True)
             by_target = [each + _TIE_WEIGHT * loss for each, loss in pairs]
-        pairs = zip(by_target, self.shifts, strict=True)
-        hardness = _COMBINE[self.over]([each + shift for each, shift in pairs], axis=0)
+        shifted = []
+        for each, shift in zip(by_target, self.shifts, strict=True):
+            shifted.append(each + shift)
+        hardness = _COMBINE[self.over](shifted, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
             classes = y[:, 0].astype(int)

@@ -148,9 +148,13 @@ class CrossFit:
             return None
         place = np.full(len(self.Z), -1)
         place[self.judged] = np.arange(len(self.judged))
-        splits = [(place[fit], place[held]) for fit, held in self.parts]
-        judged = [(fit[fit >= 0], held) for fit, held in splits]
-        return [(fit, held) for fit, held in judged if len(fit)]
+        splits = []
+        for fit, held in self.parts:
+            learnt = place[fit]
+            learnt = learnt[learnt >= 0]
+            if len(learnt):
+                splits.append((learnt, place[held]))
+        return splits
 
     def decided_rows(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Return what F decides for on some of the rows; None where its probabilities tell."""
