@@ -107,7 +107,7 @@ def assemble_fold(
     # no part but ``hard`` has training rows of its own: the others share those of the fold
     parts = {"full": Part(full, None)}
     # AMLB would run the same rows twice; equal weights draw them all
-    if not _are_same_rows(region, full):
+    if not region.provenance.equals(full.provenance):
         parts["region"] = Part(region, None)
     pair_facts: dict[str, Any] = {}
     pair_notes: list[Note] = []
@@ -118,17 +118,17 @@ def assemble_fold(
             rng = random_stream(config.seed, *models.key, "weighted")
             weighted = full.take(repeat_by_weight(test.weight, rng))
             main = _stack_parts({"weighted": weighted, **blocks}, config.composition)
-            if not _are_same_rows(main, full):
+            if not main.provenance.equals(full.provenance):
                 parts[""] = Part(main, None)
         for name, block in blocks.items():
             parts[name] = Part(block, None)
-    if test_side is not None and config.train_hard:
-        # hard rows for hard rows, whatever the main test file holds
-        chosen = [part for part in config.composition if part != "weighted"]
-        tests = _stack_parts(blocks, chosen or ("bad", "synthetic"))
-        hard, pair_facts, pair_notes = own.hard_pair(train_side, tests)
-        if hard is not None:
-            parts["hard"] = hard
+        if config.train_hard:
+            # hard rows for hard rows, whatever the main test file holds
+            chosen = [part for part in config.composition if part != "weighted"]
+            tests = _stack_parts(blocks, chosen or ("bad", "synthetic"))
+            hard, pair_facts, pair_notes = own.hard_pair(train_side, tests)
+            if hard is not None:
+                parts["hard"] = hard
 
     summary = own.summary(test_side) | pair_facts
     summary["composition"] = list(config.composition)
@@ -240,7 +240,7 @@ class _OneTarget:
                 ),
             },
             "score": self._scores(side),
-            **prepared.changes.to_json(),
+            **prepared.written.to_json(),
         }
         if models.ledger is not None:
             summary["asked"] = models.ledger.to_json()
@@ -437,19 +437,17 @@ class _OneTarget:
         if not fitted.cells:
             return tests
         names = substituted_names(self.task, fitted.cells, len(tests))
-        earlier = tests.provenance["substituted"].to_numpy()
         # cells may have been replaced before, beside the fold's own training rows
-        all_names = []
-        for pair in zip(earlier, names, strict=True):
-            all_names.append(",".join(filter(None, pair)))
+        pairs = zip(tests.provenance["substituted"], names, strict=True)
+        all_names = [",".join(filter(None, pair)) for pair in pairs]
         # what F, K and the oracle said of a row before its cells were replaced holds no more
         provenance = tests.provenance.assign(substituted=all_names)
         if self.models.can_search:
             changed = np.flatnonzero(names != "")
-            columns = self._judge_again(
+            again = self._judge_again(
                 fitted.features.iloc[changed], tests.target.iloc[changed]
             )
-            for name, values in columns.items():
+            for name, values in again.items():
                 provenance.loc[changed, name] = values
         return Rows(fitted.features, tests.target, provenance)
 
@@ -475,16 +473,9 @@ class _OneTarget:
         if len(models.targets) == 1:
             # rules read rows with an axis of targets
             columns["hardness"] = models.rule.hardness(
-                y[:, None],
-                f[:, None],
-                t[:, None],
+                y[:, None], f[:, None], t[:, None]
             )
         return columns
-
-
-def _are_same_rows(rows: Rows, others: Rows) -> bool:
-    """Whether both hold the same rows in the same order."""
-    return rows.provenance.equals(others.provenance)
 
 
 def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
@@ -497,9 +488,9 @@ def _stack_parts(blocks: Mapping[str, Rows], names: Sequence[str]) -> Rows:
 def _fold_notes(prepared: Prepared, side: MadeSide | None) -> list[Note]:
     """Return what happened on the test side, which may lack failures."""
     models = prepared.models
-    notes = prepared.changes.notes()
+    notes = prepared.written.notes()
     if models.ledger is not None:
-        notes.append(models.ledger.note())
+        notes.append(Note(kind="asked", counts=models.ledger.to_json()))
     if models.relations is not None:
         notes += models.relations.leaks()
     if side is None:
@@ -533,10 +524,7 @@ def _prediction_columns(scale: TargetEncoder, f: np.ndarray) -> dict[str, np.nda
     """Return F's predictions as columns: ``f`` in the target's unit, or ``f_0``, ... per label."""
     if not scale.n_classes:
         return {"f": f * scale.span + scale.low}
-    columns = {}
-    for code in range(scale.n_classes):
-        columns[f"f_{code}"] = f[:, code]
-    return columns
+    return {f"f_{code}": f[:, code] for code in range(scale.n_classes)}
 
 
 def _refit_columns(
@@ -625,9 +613,8 @@ def _repeated_made_rows(
     test: Rows, fitted: FittedRows, real: Sequence[pd.DataFrame]
 ) -> np.ndarray:
     """Return which made test rows repeat another row once cells of theirs were replaced."""
-    has_new_cells = np.zeros(len(test), dtype=bool)
     changed_rows = [row for row, _ in fitted.cells]
-    has_new_cells[changed_rows] = True
+    has_new_cells = np.isin(np.arange(len(test)), changed_rows)
     numbers, *real_numbers = number_rows(
         fitted.features, *real, fitted.features[~is_made(test)]
     )

@@ -89,12 +89,10 @@ class Encoder(BaseEstimator):
         for column in self.columns:
             values = features[column.name]
             known = np.zeros(0, dtype=int)
-            if not column.is_numeric and self.known == "table":
+            if not column.is_numeric:
                 known = np.arange(len(column.categories))
-            elif not column.is_numeric:
-                known = np.unique(values.cat.codes.to_numpy())
-                # -1 is pandas' code of a missing value
-                known = known[known >= 0]
+            if not column.is_numeric and self.known == "training":
+                known = np.intersect1d(known, values.cat.codes.to_numpy())
             if len(known):
                 self.categorical_.append(column)
                 category_codings.append(CategoryCoding(column, known))
@@ -140,12 +138,10 @@ class Encoder(BaseEstimator):
         """
         blocks = []
         for j, card in enumerate(self.cards_):
-            codes = encoded[:, j].astype(int)
-            one_hot = np.eye(card)[codes]
+            one_hot = np.eye(card)[encoded[:, j].astype(int)]
             # two one-hot rows that differ lie the root of 2 apart
             blocks.append(one_hot / np.sqrt(2))
-        numbers = encoded[:, self.n_categorical_ :]
-        return np.hstack([*blocks, numbers])
+        return np.hstack([*blocks, encoded[:, self.n_categorical_ :]])
 
     def decode_column(self, name: str, encoded: np.ndarray) -> pd.Series:
         """Return one column in canonical form, from its encoded values ``(n,)``."""
@@ -197,7 +193,12 @@ class CategoryCoding:
         last_code = len(known)
         self._to_ours = np.full(len(column.categories) + 1, last_code)
         self._to_ours[known] = np.arange(last_code)
-        self._to_table = np.append(known, _code_for_unknown(column, known))
+        # written as True or False, a column has no room for a missing value
+        unknown = -1
+        if column_form(column) == "boolean":
+            absent = np.setdiff1d(np.arange(len(column.categories)), known)
+            unknown = int(absent[0]) if len(absent) else -1
+        self._to_table = np.append(known, unknown)
 
     def encode(self, values: pd.Series) -> np.ndarray:
         """Return the codes of values in canonical form, ``(n,)``."""
@@ -206,9 +207,7 @@ class CategoryCoding:
 
     def decode_values(self, encoded: np.ndarray) -> pd.Categorical:
         """Return values in canonical form; what is no code is rounded to the nearest one."""
-        last_code = len(self.values)
-        rounded = np.rint(encoded).astype(int)
-        codes = np.clip(rounded, 0, last_code)
+        codes = np.clip(np.rint(encoded).astype(int), 0, len(self.values))
         return _categories_from_codes(self.column, self._to_table[codes])
 
 
@@ -250,22 +249,12 @@ class NumberScale:
     def decode_values(self, encoded: np.ndarray) -> np.ndarray | pd.Categorical:
         """Return values in canonical form, whole numbers where the column has them."""
         if not self.column.is_numeric:
-            all_missing = np.full(len(encoded), -1)
-            return _categories_from_codes(self.column, all_missing)
+            return _categories_from_codes(self.column, np.full(len(encoded), -1))
         values = encoded * self.span + self.low
         if self.column.type == "integer":
             # adding 0 turns -0.0 into 0.0, which is written without a sign
             values = np.rint(values) + 0.0
         return values
-
-
-def _code_for_unknown(column: Column, known: np.ndarray) -> int:
-    """Return the table's code for a column's last code: -1, missing, where there is a choice."""
-    if column_form(column) != "boolean":
-        return -1
-    # written as True or False, a column has no room for a missing value
-    absent = np.setdiff1d(np.arange(len(column.categories)), known)
-    return int(absent[0]) if len(absent) else -1
 
 
 def _categories_from_codes(column: Column, codes: np.ndarray) -> pd.Categorical:

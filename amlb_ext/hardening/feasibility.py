@@ -151,14 +151,11 @@ class FoldRelations:
             made, put_back, is_broken = self.relations.put_back(made, parents)
         else:
             is_broken = np.asarray(self.relations.broken(made, parents).any(axis=1))
-        corrected_y = y.copy()
-        for position, name in enumerate(self.target_names):
-            # the parent's own number, not one that was decoded and encoded again
-            is_parents = put_back[:, made.columns.get_loc(name)]
-            corrected_y[is_parents, position] = parent_y[is_parents, position]
+        # the parent's own number, not one that was decoded and encoded again
+        is_parents = put_back[:, made.columns.get_indexer(self.target_names)]
         return CorrectedRows(
             features=made[list(features.columns)],
-            y=corrected_y,
+            y=np.where(is_parents, parent_y, y),
             is_broken=is_broken,
             put_back=_joined_names(put_back, list(made.columns)),
         )
@@ -206,9 +203,16 @@ class FoldRelations:
         """Return a note for each relation from which the target can be read off."""
         notes = []
         for relation in self.mined.relations:
-            target = self._target_read_off(relation)
-            if target is None:
+            if isinstance(relation, Dependency):
+                told = [relation.target]
+            elif isinstance(relation, Equation):
+                told = list(relation.columns)
+            else:
                 continue
+            targets = [name for name in told if name in self.target_names]
+            if len(targets) != 1:
+                continue
+            [target] = targets
             sources = [name for name in relation.columns if name != target]
             words = {
                 "target": target,
@@ -219,14 +223,6 @@ class FoldRelations:
                 Note(kind="target read off", counts={"rows": self.n_rows}, words=words)
             )
         return notes
-
-    def _target_read_off(self, relation: Any) -> str | None:
-        if isinstance(relation, Dependency):
-            return relation.target if relation.target in self.target_names else None
-        if isinstance(relation, Equation):
-            targets = [name for name in relation.columns if name in self.target_names]
-            return targets[0] if len(targets) == 1 else None
-        return None
 
     def to_json(self) -> dict[str, Any]:
         """Return what the manifest says of the relations."""
@@ -253,11 +249,10 @@ class FoldRelations:
 
     def _with_targets(self, features: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
         columns = {}
-        for position, (name, scale) in enumerate(
-            zip(self.target_names, self.scales, strict=True)
+        for name, scale, values in zip(
+            self.target_names, self.scales, y.T, strict=True
         ):
-            target = scale.inverse(y[:, position], name)
-            columns[name] = target.set_axis(features.index)
+            columns[name] = scale.inverse(values, name).set_axis(features.index)
         return with_columns(features, columns)
 
 

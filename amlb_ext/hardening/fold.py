@@ -16,8 +16,8 @@ passes the agreement filter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from amlb_ext.core.config import GenerateConfig
@@ -38,7 +38,6 @@ from amlb_ext.hardening.made_rows.proposals import (
 from amlb_ext.hardening.made_rows.screening import (
     MadeSide,
     TakenRows,
-    note_least_support,
     with_least_support,
 )
 from amlb_ext.hardening.made_rows.synthesize import sample_synthetic_rows
@@ -172,26 +171,23 @@ def check_several_targets(config: GenerateConfig) -> None:
     rule = config.hardness.rule
     # "auto" chooses a rule for the kind of the task
     if rule not in BY_KIND and RULES[rule][0] == "classification":
-        others = RULES.items()
-        fitting = [name for name, (family, _) in others if family != "classification"]
+        fitting = [
+            name for name, about in RULES.items() if about[0] != "classification"
+        ]
         raise ConfigError(
             f"the rule {rule!r} serves classification, --targets regression",
             f"--rule {' or '.join(fitting)}",
         )
-    synthesizer = config.synthesizer
-    for flag, is_given, remedy in (
-        ("--synthesizer swarm", synthesizer.name == "swarm", "choose another"),
-        (
-            "--learn-from population",
-            synthesizer.learn_from == "population",
-            "leave it out",
-        ),
-    ):
-        if is_given:
-            raise ConfigError(
-                f"{flag} serves a single target, --targets names several",
-                f"{remedy}, or harden the targets one by one with --target",
-            )
+    unfit = ""
+    if config.synthesizer.name == "swarm":
+        unfit = "--synthesizer swarm"
+    elif config.synthesizer.learn_from == "population":
+        unfit = "--learn-from population"
+    if unfit:
+        raise ConfigError(
+            f"{unfit} serves a single target, --targets names several",
+            "leave it out, or harden the targets one by one with --target",
+        )
 
 
 # Both sides of a fold.
@@ -227,7 +223,6 @@ def make_both_sides(
     if prepared.models.config.train_hard and train.is_bad.any():
         real_sides["train"] = train
     models = with_least_support(prepared.models, train)
-    prepared = replace(prepared, models=models)
     taken = TakenRows((table, test.features))
     sides = {}
     for name, real in real_sides.items():
@@ -259,8 +254,13 @@ def make_side(
         fitted_on = models.encoder.inverse(models.Z)
         taken = TakenRows((fitted_on, models.encoder.inverse(real.Z)))
     notes: tuple[Note, ...] = ()
-    if models.least_support is not None and models.config.search.operators.agreement:
-        notes = (note_least_support(models.least_support, side),)
+    least = models.least_support
+    if least is not None and models.config.search.operators.agreement:
+        note = Note(kind="no support", side=side)
+        if np.isfinite(least):
+            counts = {"least": float(least)}
+            note = Note(kind="least support", side=side, counts=counts)
+        notes = (note,)
 
     # one stream per stage, keyed by the side as well
     seed, key = models.config.seed, (*models.key, side)

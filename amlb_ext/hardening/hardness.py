@@ -139,10 +139,22 @@ class BadRule:
         decided : ndarray of shape (n,), optional
             Codes of the classes that F decides for, where it was asked; else what ``cut`` says.
         """
-        by_target = self._hardness_by_target(y, f, t, decided)
+        if self.by_decision:
+            if decided is None:
+                decided = decide(f[:, 0], self.cut)
+            # 1 for a wrong decision, and beside it by how much: at most a half
+            is_wrong = (decided != y[:, 0]).astype(float)
+            own_class = row_losses.true_probability(y[:, 0], f[:, 0])
+            by_target = [is_wrong + (1 - own_class) / 2]
+        else:
+            by_target = hardness_by_target(self.rule, y, f, t)
+        if self.breaks_ties:
+            losses = hardness_by_target("quantile", y, f)
+            pairs = zip(by_target, losses, strict=True)
+            by_target = [each + _TIE_WEIGHT * loss for each, loss in pairs]
         shifted = []
-        for target_hardness, shift in zip(by_target, self.shifts, strict=True):
-            shifted.append(target_hardness + shift)
+        for each, shift in zip(by_target, self.shifts, strict=True):
+            shifted.append(each + shift)
         hardness = _COMBINE[self.over](shifted, axis=0)
         if self.class_alpha:
             # paper 4.2: a threshold per class, folded into the hardness so one threshold serves
@@ -150,27 +162,6 @@ class BadRule:
             class_threshold = 1 - np.asarray(self.class_alpha)[classes]
             hardness = hardness + self.threshold - class_threshold
         return hardness
-
-    def _hardness_by_target(
-        self,
-        y: np.ndarray,
-        f: np.ndarray,
-        t: np.ndarray | None,
-        decided: np.ndarray | None,
-    ) -> list[np.ndarray]:
-        if self.by_decision:
-            if decided is None:
-                decided = decide(f[:, 0], self.cut)
-            # 1 for a wrong decision, and beside it by how much: at most a half
-            is_wrong = (decided != y[:, 0]).astype(float)
-            own_class = row_losses.true_probability(y[:, 0], f[:, 0])
-            return [is_wrong + (1 - own_class) / 2]
-        by_target = hardness_by_target(self.rule, y, f, t)
-        if self.breaks_ties:
-            losses = hardness_by_target("quantile", y, f)
-            pairs = zip(by_target, losses, strict=True)
-            return [hardness + _TIE_WEIGHT * loss for hardness, loss in pairs]
-        return by_target
 
     def select(self, hardness: np.ndarray) -> np.ndarray:
         """Return which rows are bad, ``(n,)`` bool."""
@@ -186,15 +177,9 @@ class BadRule:
         reason = f"the worst {share:.0%} of the test rows"
         thresholds = []
         for hardness in by_target:
-            n_bad = int(np.ceil(share * len(hardness)))
-            n_bad = max(1, n_bad)
-            worst = _nth_largest(hardness, n_bad)
+            n_bad = max(1, int(np.ceil(share * len(hardness))))
             # rows that tie with the last one are none of the worst, unless all of these tie
-            stricter = _threshold_within(hardness, worst, n_bad)
-            if np.isinf(stricter):
-                allowed = int(np.ceil(MOST_BAD * len(hardness)))
-                stricter = _threshold_within(hardness, worst, allowed)
-            worst = stricter
+            worst, _ = _share_within(hardness, _nth_largest(hardness, n_bad), share)
             thresholds.append(_Threshold(worst, worst, reason))
         rule = _combined(self.rule, self.over, thresholds, n_targets=y.shape[1])
         # one threshold for the mean of the targets: its reason says nothing of any target
@@ -221,13 +206,11 @@ class BadRule:
         worst = _nth_largest(hardness, min(rows, len(hardness)))
         # rounded to the lenient side, so that no row which should be bad is lost
         if self.rule in _FALLING:
-            probability = 1 - worst
-            return float(np.ceil(probability * 1e4) / 1e4)
+            return float(np.ceil((1 - worst) * 1e4) / 1e4)
         if worst <= 0:
             return float(np.floor(worst))
         # the unit of the fourth digit that counts
-        magnitude = np.floor(np.log10(worst))
-        unit = 10.0 ** (magnitude - 3)
+        unit = 10.0 ** (np.floor(np.log10(worst)) - 3)
         return float(np.floor(worst / unit) * unit)
 
 
@@ -246,6 +229,21 @@ def _threshold_within(hardness: np.ndarray, threshold: float, allowed: int) -> f
     falling = np.sort(hardness)[::-1]
     larger = falling[:allowed][falling[:allowed] > falling[allowed]]
     return float(larger[-1]) if len(larger) else float("inf")
+
+
+def _share_within(
+    hardness: np.ndarray, threshold: float, share: float
+) -> tuple[float, float]:
+    """Return a threshold that no more than a share of the rows reach, at least one, and the share.
+
+    Where the hardest rows tie, all of them do, if they are no more than :data:`MOST_BAD`.
+    """
+    for most in (share, MOST_BAD):
+        allowed = max(1, int(np.ceil(most * len(hardness))))
+        stricter = _threshold_within(hardness, threshold, allowed)
+        if np.isfinite(stricter):
+            break
+    return stricter, most
 
 
 def decide(p: np.ndarray, cut: float | None = None) -> np.ndarray:
@@ -305,8 +303,7 @@ def note_no_failures(rule: BadRule, hardness: np.ndarray) -> Note:
     if rule.by_decision:
         return Note(kind="no wrong decision", counts={"rows": n})
     # ten rows are the fewest that a certificate speaks of
-    quarter = int(np.ceil(n / 4))
-    wanted = min(10, quarter)
+    wanted = min(10, int(np.ceil(n / 4)))
     counts = {
         "alpha": float(rule.alpha),
         "worst": float(rule.alpha_for(hardness, 1)),
@@ -364,10 +361,8 @@ def hardness_by_target(
     """
     by_target = []
     for j in range(y.shape[1]):
-        y_j = y[:, j]
-        f_j = f[:, j]
-        t_j = t[:, j] if t is not None else None
-        by_target.append(raw_hardness(rule, y_j, f_j, t_j))
+        t_j = None if t is None else t[:, j]
+        by_target.append(raw_hardness(rule, y[:, j], f[:, j], t_j))
     return by_target
 
 
@@ -404,22 +399,17 @@ a row bad at a probability of at most alpha (give a number from 0 to 1; it is 0.
     # the rule quantile counts rows and has no use for alpha
     if alpha is None or rule == "quantile":
         return
+    # no upper end of the others: an error may exceed the range of the training rows
+    is_allowed = 0 <= alpha < float("inf")
+    meaning, wanted = "an error of at least alpha", "a number of at least 0"
     if rule in _FALLING:
         is_allowed = 0 <= alpha <= 1
-        meaning = "at a probability of at most alpha"
-        wanted = "a number from 0 to 1"
-    else:
-        # no upper end: an error may exceed the range of the training rows
-        is_allowed = 0 <= alpha < float("inf")
-        meaning = "at an error of at least alpha"
-        wanted = "a number of at least 0"
-        if rule == "reducible":
-            meaning = "where an oracle departs from F by at least alpha"
+        meaning, wanted = "a probability of at most alpha", "a number from 0 to 1"
     if not is_allowed:
         usual = f"; it is {CUSTOMARY[rule]:g} by default" if rule in CUSTOMARY else ""
         raise ConfigError(
             f"--alpha {alpha:g} is no threshold of the rule {rule!r}, which calls a row bad "
-            f"{meaning}",
+            f"at {meaning}",
             f"give {wanted}{usual}",
         )
 
@@ -561,12 +551,7 @@ def _settle_threshold(
         return settled
     # rows tie, or the rule's own threshold calls too many bad: the larger losses come first
     told_apart = hardness + _TIE_WEIGHT * loss
-    threshold = _threshold_within(told_apart, settled.threshold, allowed)
-    if np.isinf(threshold):
-        # the hardest rows tie in their loss, too: all of them, if they are not too many
-        most = MOST_BAD
-        at_most = int(np.ceil(most * len(hardness)))
-        threshold = _threshold_within(told_apart, settled.threshold, at_most)
+    threshold, most = _share_within(told_apart, settled.threshold, most)
     alpha = 1 - threshold if rule in _FALLING else threshold
     reason = f"{settled.reason}, and no more than {most:.0%} of the rows"
     return _Threshold(threshold, alpha, reason, breaks_ties=True)
@@ -580,15 +565,13 @@ def _usual_threshold(
     Beside it the largest share of rows that may reach it.
     """
     if config.alpha is not None and rule != "quantile":
-        return _from_alpha(rule, config.alpha, "given by the user"), largest_share(
-            config
-        )
+        given = _from_alpha(rule, config.alpha, "given by the user")
+        return given, largest_share(config)
     share = worst_share(config)
     why = f"the worst {share:.0%} of the training rows, out of fold"
     if rule in CUSTOMARY and config.share is None:
         customary = _from_alpha(rule, CUSTOMARY[rule], "the rule's customary threshold")
-        is_failing = hardness >= customary.threshold
-        failing = float(is_failing.mean())
+        failing = float((hardness >= customary.threshold).mean())
         if failing >= FEWEST_FAILING:
             return customary, largest_share(config)
         why = (
@@ -650,9 +633,7 @@ def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> Ba
             "--rule wrong",
         )
     # classes that the user does not name have the threshold of the rule
-    default = config.alpha
-    if default is None:
-        default = CUSTOMARY["wrong"]
+    default = CUSTOMARY["wrong"] if config.alpha is None else config.alpha
     alphas = [config.class_alpha.get(label, default) for label in labels]
     base = _from_alpha(rule, default, "given by the user, per class")
     return BadRule(

@@ -22,7 +22,7 @@ import pandas as pd
 
 from amlb_ext.core.config import SourceConfig
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
-from amlb_ext.core.task import Column, Task
+from amlb_ext.core.task import Task
 from amlb_ext.hardening.split import PARTS
 from amlb_ext.models.columns import are_same_column, columns_of_model
 from amlb_ext.sources.reading import describe_texts
@@ -118,34 +118,24 @@ def find_identifiers(task: Task) -> list[IdentifierColumn]:
     for column in task.columns:
         if column.is_numeric or column.type == "boolean":
             continue
-        measured = _measure_identifier(column, task)
-        if measured.share_new > MOST_NEW:
-            identifiers.append(measured)
+        codes = task.features[column.name].cat.codes.to_numpy()
+        n_rows = n_known = n_distinct = 0
+        n_new = 0.0
+        for fold in task.folds:
+            train_codes = codes[fold.train]
+            # a missing value has the code -1 and is never a new one
+            value_counts = np.bincount(train_codes[train_codes >= 0])
+            value_counts = value_counts[value_counts > 0]
+            chances = _chance_together(value_counts, len(train_codes))
+            n_rows += len(train_codes)
+            n_new += float((value_counts * chances).sum())
+            n_known += int(value_counts.sum())
+            n_distinct += len(value_counts)
+        share_new = n_new / max(n_rows, 1)
+        if share_new > MOST_NEW:
+            per_value = n_distinct / max(n_known, 1)
+            identifiers.append(IdentifierColumn(column.name, share_new, per_value))
     return identifiers
-
-
-def _measure_identifier(column: Column, task: Task) -> IdentifierColumn:
-    """Measure over all folds how many rows a column's values tell apart."""
-    codes = task.features[column.name].cat.codes.to_numpy()
-    n_rows = 0
-    n_new = 0.0
-    n_known = 0
-    n_distinct = 0
-    for fold in task.folds:
-        train_codes = codes[fold.train]
-        # a missing value has the code -1 and is never a new one
-        value_counts = np.bincount(train_codes[train_codes >= 0])
-        value_counts = value_counts[value_counts > 0]
-        chances = _chance_together(value_counts, len(train_codes))
-        n_rows += len(train_codes)
-        n_new += float((value_counts * chances).sum())
-        n_known += int(value_counts.sum())
-        n_distinct += len(value_counts)
-    return IdentifierColumn(
-        name=column.name,
-        share_new=n_new / max(n_rows, 1),
-        per_value=n_distinct / max(n_known, 1),
-    )
 
 
 def _chance_together(counts: np.ndarray, rows: int) -> np.ndarray:
@@ -183,8 +173,7 @@ def row_numbers(task: Task) -> list[str]:
         if values.max() - values.min() >= rows_of_table:
             continue
         are_whole = (values == np.rint(values)).all()
-        are_distinct = len(np.unique(values)) == len(values)
-        if are_whole and are_distinct:
+        if are_whole and len(np.unique(values)) == len(values):
             names.append(column.name)
     return names
 
@@ -219,11 +208,8 @@ def columns_left_out(options: SourceConfig) -> list[str]:
 
 def column_names(tasks: Sequence[Task]) -> set[str]:
     """Return the columns of all tasks, targets included."""
-    names: set[str] = set()
-    for task in tasks:
-        names.add(task.target_name)
-        names.update(column.name for column in task.columns)
-    return names
+    targets = {task.target_name for task in tasks}
+    return targets | {column.name for task in tasks for column in task.columns}
 
 
 def split_column_lists(options: SourceConfig, known: Collection[str]) -> SourceConfig:
@@ -281,15 +267,27 @@ def check_column_options(
             f"--keep and --drop both name {both[0]!r}",
             "name each column after one of the two",
         )
-    known: set[str] = set()
-    for task in tasks:
-        known.update(column.name for column in task.columns)
+    known = {column.name for task in tasks for column in task.columns}
     is_read = {name for task in tasks for name in task.reading.named}
     unread = [name for name in options.read_as if name not in is_read]
+    target_of = {task.target_name: task.name for task in reversed(tasks)}
     flags = {"as": unread, "keep": options.keep, "drop": options.drop}
     for flag, flagged in flags.items():
         for name in flagged:
-            _check_column_name(flag, name, known, tasks=tasks, all_read=all_read)
+            owner = target_of.get(name)
+            if owner is not None and flag == "drop":
+                raise ConfigError(
+                    f"--drop names {name!r}, the target of {owner}",
+                    "name a feature, or another target with --target",
+                )
+            # a table that could not be read may have the column
+            if name in known or not (all_read or owner is not None):
+                continue
+            as_target = f", only as the target of {owner}" if owner is not None else ""
+            raise ConfigError(
+                f"--{flag} names {name!r}, but no table has such a column{as_target}",
+                suggest_nearest(name, known),
+            )
     for task in tasks:
         names = {column.name for column in task.columns}
         if names <= set(columns_left_out(options)):
@@ -298,31 +296,6 @@ def check_column_options(
                 f"{flag} names every column of {task.name} but the target",
                 "leave at least one feature",
             )
-
-
-def _check_column_name(
-    flag: str,
-    name: str,
-    known: Collection[str],
-    *,
-    tasks: Sequence[Task],
-    all_read: bool,
-) -> None:
-    """Raise for a column that an option names and no table has, or that is a target."""
-    owner = next((task for task in tasks if task.target_name == name), None)
-    if owner is not None and flag == "drop":
-        raise ConfigError(
-            f"--drop names {name!r}, the target of {owner.name}",
-            "name a feature, or another target with --target",
-        )
-    # a table that could not be read may have the column
-    if name in known or not (all_read or owner is not None):
-        return
-    as_target = f", only as the target of {owner.name}" if owner is not None else ""
-    raise ConfigError(
-        f"--{flag} names {name!r}, but no table has such a column{as_target}",
-        suggest_nearest(name, known),
-    )
 
 
 def select_columns(
@@ -361,20 +334,12 @@ def select_columns(
                 "keep the column, or fit F without it",
             )
     # what the user says comes first, then what F needs
-    left_out = []
-    kept = []
-    needed = []
-    for column in find_identifiers(task):
-        if column.name in asked:
-            continue
-        if column.name in options.keep:
-            kept.append(column)
-        elif required.needs(column.name):
-            needed.append(column)
-        else:
-            left_out.append(column)
-    dropped = set(asked)
-    dropped.update(column.name for column in left_out)
+    found = [column for column in find_identifiers(task) if column.name not in asked]
+    kept = [column for column in found if column.name in options.keep]
+    others = [column for column in found if column.name not in options.keep]
+    needed = [column for column in others if required.needs(column.name)]
+    left_out = [column for column in others if not required.needs(column.name)]
+    dropped = {*asked, *(column.name for column in left_out)}
     if len(dropped) == len(names):
         raise DataError(
             f"{task.name}: every column looks like an identifier ({_listed(left_out)}), so no "
@@ -389,19 +354,15 @@ def select_columns(
             f"like identifiers, and kept because --keep says so: {_listed(kept)}"
         )
     if needed:
-        why = "was fitted on it" if len(needed) == 1 else "was fitted on them"
+        why = "was fitted on it"
         if required.names is None:
             why = "does not say which columns it was fitted on"
         notes.append(
             f"like identifiers, and kept because F, the file {required.file}, {why}: "
             f"{_listed(needed)}"
         )
-    dropped_by_name = [name for name in asked if name in options.drop]
-    ignored = [name for name in asked if name not in options.drop]
-    for flag, flagged in (("--drop", dropped_by_name), ("--as", ignored)):
-        if flagged:
-            listed = ", ".join(map(repr, flagged))
-            notes.append(f"left out because {flag} says so: {listed}")
+    if asked:
+        notes.append(f"left out as you say: {', '.join(map(repr, asked))}")
     if counters:
         verb = "counts" if len(counters) == 1 else "count"
         notes.append(
@@ -434,15 +395,18 @@ def _notes_left_out(columns: Sequence[IdentifierColumn], task: Task) -> list[str
         looks = describe_texts(column, task.features[column.name].dropna())
         if looks:
             notes.append(f"column {column.name!r}, left out as it stands: {looks}")
-    n = len(columns)
     flags = _column_flags("--keep", [column.name for column in columns])
+    n = len(columns)
+    left_out, them = (
+        f"{n} columns were left out because they look like identifiers",
+        "them",
+    )
     if n == 1:
-        left_out = "1 column was left out because it looks like an identifier"
-        remedy = f"{flags} brings it back"
-    else:
-        left_out = f"{n} columns were left out because they look like identifiers"
-        remedy = f"{flags} brings them back"
-    return [f"{left_out}: {_listed(columns)}; {remedy}", *notes]
+        left_out, them = (
+            "1 column was left out because it looks like an identifier",
+            "it",
+        )
+    return [f"{left_out}: {_listed(columns)}; {flags} brings {them} back", *notes]
 
 
 def _column_flags(flag: str, names: Sequence[str]) -> str:

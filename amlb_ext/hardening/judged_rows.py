@@ -120,26 +120,17 @@ class FoldModels:
 
     def predict_baseline(self, Z: np.ndarray) -> np.ndarray:
         """Return f of any rows; see the module's notation."""
-        predictions = [target.baseline.predict(Z) for target in self.targets]
-        return side_by_side(predictions)
+        return side_by_side([target.baseline.predict(Z) for target in self.targets])
 
     def predict_oracle(self, Z: np.ndarray) -> np.ndarray:
         """Return t of rows the oracle was not fitted on; see the module's notation."""
-        predictions = [target.oracle.predict(Z) for target in self.targets]
-        return side_by_side(predictions)
-
-    def no_predictions(self, n: int) -> np.ndarray:
-        """Return predictions of n rows that nobody was asked about: NaN."""
-        # NaN, not 0: what nobody said must not look like an answer
-        classes = (self.n_classes,) if self.n_classes else ()
-        return np.full((n, len(self.targets), *classes), np.nan)
+        return side_by_side([target.oracle.predict(Z) for target in self.targets])
 
     def snap_targets(self, y: np.ndarray) -> np.ndarray:
         """Return targets as they will be written: whole numbers where all are whole."""
-        snapped = []
-        for j, target in enumerate(self.targets):
-            snapped.append(target.scale.snap(y[:, j]))
-        return side_by_side(snapped)
+        return side_by_side(
+            [target.scale.snap(y[:, j]) for j, target in enumerate(self.targets)]
+        )
 
     def correct(
         self,
@@ -188,15 +179,10 @@ class FoldModels:
         self, t: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the oracles' support of each label and whether it suffices, ``(n, k)`` each."""
-        supports, agreements = [], []
+        checked = []
         for j, target in enumerate(self.targets):
-            support, agrees = check_labels(
-                t[:, j],
-                y[:, j],
-                rmse=target.oracle.rmse_,
-            )
-            supports.append(support)
-            agreements.append(agrees)
+            checked.append(check_labels(t[:, j], y[:, j], rmse=target.oracle.rmse_))
+        supports, agreements = zip(*checked, strict=True)
         return side_by_side(supports), side_by_side(agreements)
 
 
@@ -256,67 +242,59 @@ class JudgedRows:
     def take(self, rows: np.ndarray) -> JudgedRows:
         """Return some of the rows, by position or by mask."""
         # rows are counted by position everywhere, so labels of the table's index must not survive
-        taken: dict[str, Any] = {
-            "features": self.features.iloc[rows].reset_index(drop=True)
-        }
-        for name in _ARRAYS:
-            taken[name] = getattr(self, name)[rows]
-        return JudgedRows(**taken)
+        features = self.features.iloc[rows].reset_index(drop=True)
+        taken = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        return JudgedRows(features=features, **taken)
 
     @classmethod
     def stack_blocks(cls, blocks: Sequence[JudgedRows]) -> JudgedRows:
         """Return the rows of all blocks, in order; at least one block."""
         features = [block.features for block in blocks]
-        joined: dict[str, Any] = {"features": pd.concat(features, ignore_index=True)}
+        joined = {}
         for name in _ARRAYS:
-            arrays = [getattr(block, name) for block in blocks]
-            joined[name] = np.concatenate(arrays)
-        return cls(**joined)
+            joined[name] = np.concatenate([getattr(block, name) for block in blocks])
+        return cls(features=pd.concat(features, ignore_index=True), **joined)
 
 
 #: Fields with one entry per row; features are a DataFrame and are picked by ``iloc``.
 _ARRAYS = [column.name for column in fields(JudgedRows) if column.name != "features"]
 
 
-def judge_real_rows(
+def judge_rows(
     models: FoldModels,
     *,
     features: pd.DataFrame,
-    Z: np.ndarray,
     y: np.ndarray,
     f: np.ndarray,
     t: np.ndarray,
-    row: np.ndarray,
-    substituted: np.ndarray | None = None,
-    weight: np.ndarray | None = None,
     decided: np.ndarray | None = None,
+    **columns: np.ndarray,
 ) -> JudgedRows:
-    """Let K and the oracle judge real rows, of which F and T have said f and t already.
+    """Let K and the oracle judge rows, of which F and T have said f and t already.
 
     Parameters
     ----------
     models : FoldModels
-    features, Z, y, row, substituted, weight
+    features, y, f
         As in :class:`JudgedRows`.
-    f, t : ndarray
-        Predictions by fits that did not see the rows.
+    t : ndarray of the shape of f
     decided : ndarray of shape (n,), optional
         Codes of the classes that F decides for, where its probabilities do not tell.
+    **columns : ndarray
+        Other fields of :class:`JudgedRows`: ``Z``, ``row`` and ``is_feasible`` always.
     """
     n = len(y)
-    if substituted is None:
-        substituted = np.full(n, "", dtype=object)
-    if weight is None:
-        weight = np.full(n, np.nan)
-    # real rows may break a declared relation; no rows are made from those
-    is_feasible = np.ones(n, dtype=bool)
-    if models.relations is not None:
-        is_feasible = ~models.relations.breaks(features, y)
     support, agrees = models.support_labels(t, y)
     hardness = models.rule.hardness(y, f, t, decided)
+    usual = {
+        "weight": np.full(n, np.nan),
+        # a real row comes from itself
+        "parent": np.arange(n),
+        "substituted": np.full(n, "", dtype=object),
+        "put_back": np.full(n, "", dtype=object),
+    }
     return JudgedRows(
         features=features,
-        Z=Z,
         y=y,
         f=f,
         hardness=hardness,
@@ -324,14 +302,19 @@ def judge_real_rows(
         reducible=models.reducible_hardness(y, f, t),
         support=support,
         agrees=agrees,
-        weight=weight,
-        # a real row comes from itself
-        parent=np.arange(n),
-        row=row,
-        substituted=substituted,
-        put_back=np.full(n, "", dtype=object),
-        is_feasible=is_feasible,
+        **{**usual, **columns},
     )
+
+
+def judge_real_rows(
+    models: FoldModels, *, features: pd.DataFrame, y: np.ndarray, **given: Any
+) -> JudgedRows:
+    """Let K and the oracle judge real rows; parameters as in :func:`judge_rows`."""
+    # real rows may break a declared relation; no rows are made from those
+    is_feasible = np.ones(len(y), dtype=bool)
+    if models.relations is not None:
+        is_feasible = ~models.relations.breaks(features, y)
+    return judge_rows(models, features=features, y=y, is_feasible=is_feasible, **given)
 
 
 def without_single_axis(values: np.ndarray) -> np.ndarray:

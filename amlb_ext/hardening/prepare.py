@@ -31,7 +31,11 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.asked import AskedBaseline, ask_limit
 from amlb_ext.hardening.baseline.estimator import AskLedger
 from amlb_ext.hardening.baseline.fitted import make_baseline
-from amlb_ext.hardening.baseline.replacements import Changes, Chooser, write_test_rows
+from amlb_ext.hardening.baseline.replacements import (
+    Chooser,
+    WrittenRows,
+    write_test_rows,
+)
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.feasibility import FoldRelations
 from amlb_ext.hardening.hardness import largest_share, settle_rule, worst_share
@@ -221,8 +225,8 @@ class Prepared:
         Whether they were drawn with replacement.
     chooser : Chooser
         Settles replacements by F, by those of all targets where several share the rows.
-    changes : Changes
-        What was left out and replaced among the test rows.
+    written : WrittenRows
+        The test rows as they are written, with what was left out and replaced.
     """
 
     models: FoldModels
@@ -234,7 +238,7 @@ class Prepared:
     region_rows: np.ndarray
     region_repeats: bool
     chooser: Chooser
-    changes: Changes
+    written: WrittenRows
 
 
 def prepare(
@@ -277,19 +281,45 @@ def prepare(
     if cross is None:
         cross = cross_fit(tasks, fold, config)
     unseen = cross.unseen_predictions()
-    models = _fit_models(tasks[0], cross, config, unseen)
-    baselines = tuple(target.baseline for target in models.targets)
+    judged = cross.judged_view
+    rule = settle_rule(
+        config.hardness,
+        tasks[0].kind,
+        tasks[0].labels,
+        y=cross.y[judged],
+        f=cross.f[judged],
+        t=cross.t[judged],
+        decided=cross.decided_rows(judged),
+    )
+    targets = []
+    # one seed for all targets: each F differs from the next by its target alone
+    seed = cross.stage_seed("fit")
+    for j, target in enumerate(cross.targets):
+        # a copy is fitted, since what was cross-fitted may be used again
+        baseline = copy(target.baseline).fit(cross.Z, cross.y[:, j], seed)
+        targets.append(replace(target, baseline=baseline))
+    models = FoldModels(
+        encoder=cross.encoder,
+        targets=tuple(targets),
+        rule=rule,
+        Z=cross.Z,
+        y=cross.y,
+        config=config,
+        key=cross.key,
+        relations=cross.relations,
+        f=unseen,
+        t=cross.t,
+    )
+    baselines = tuple(target.baseline for target in targets)
     # F judges the test rows as AMLB will read them, not as the source has them
     chooser = Chooser(baselines, cross.encoder)
     written = write_test_rows(tasks[0], fold, chooser)
     Z = cross.encoder.transform(written.features)
-    ys = [
-        target.scale.transform(task.target.iloc[written.rows])
-        for task, target in zip(tasks, cross.targets, strict=True)
-    ]
-    y = side_by_side(ys)
+    pairs = zip(tasks, cross.targets, strict=True)
+    y = side_by_side(
+        [own.scale.transform(task.target.iloc[written.rows]) for task, own in pairs]
+    )
 
-    judged = cross.judged_view
     train = judge_real_rows(
         models,
         features=cross.table.iloc[cross.row[judged]],
@@ -311,8 +341,7 @@ def prepare(
         models.ledger.check(due + len(models.targets) * len(Z))
         # and rows whose cells are replaced later are asked about again
         models.ledger.reserved = due + models.ledger.limit // 10
-    predictions = [baseline.predict_rows(Z, written.rows) for baseline in baselines]
-    f = side_by_side(predictions)
+    f = side_by_side([each.predict_rows(Z, written.rows) for each in baselines])
     t = models.predict_oracle(Z)
     decided = baselines[0].decide_rows(Z, written.rows)
     test_rule = models.rule
@@ -348,7 +377,7 @@ def prepare(
         region_repeats=region_repeats,
         n_train=len(cross.Z),
         chooser=chooser,
-        changes=written.changes,
+        written=written,
     )
 
 
@@ -399,10 +428,7 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
     ledger = AskLedger(limit=limit) if limit else None
     parts: CvSplits = []
     # what is learnt per target, in the order of the tasks
-    ys = []
-    fs = []
-    ts = []
-    targets = []
+    ys, fs, ts, targets = [], [], [], []
     for task in tasks:
         target = task.target.iloc[rows]
         scale = TargetEncoder(task.kind, task.labels, target)
@@ -452,44 +478,6 @@ def cross_fit(tasks: Sequence[Task], fold: int, config: GenerateConfig) -> Cross
         judged=judged_rows(parts),
         order=order,
         relations=relations if relations else None,
-    )
-
-
-def _fit_models(
-    task: Task,
-    cross: CrossFit,
-    config: GenerateConfig,
-    unseen: np.ndarray | None,
-) -> FoldModels:
-    """Fit the F of each target on all training rows, and settle K on them."""
-    judged = cross.judged_view
-    rule = settle_rule(
-        config.hardness,
-        task.kind,
-        task.labels,
-        y=cross.y[judged],
-        f=cross.f[judged],
-        t=cross.t[judged],
-        decided=cross.decided_rows(judged),
-    )
-    targets = []
-    # one seed for all targets: each F differs from the next by its target alone
-    seed = cross.stage_seed("fit")
-    for j, target in enumerate(cross.targets):
-        # a copy is fitted, since what was cross-fitted may be used again
-        baseline = copy(target.baseline).fit(cross.Z, cross.y[:, j], seed)
-        targets.append(replace(target, baseline=baseline))
-    return FoldModels(
-        encoder=cross.encoder,
-        targets=tuple(targets),
-        rule=rule,
-        Z=cross.Z,
-        y=cross.y,
-        config=config,
-        key=cross.key,
-        relations=cross.relations,
-        f=unseen,
-        t=cross.t,
     )
 
 

@@ -130,8 +130,7 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     is_alone = np.zeros(len(task), dtype=bool)
     if task.kind.is_classification:
         strata = task.target.cat.codes.to_numpy()
-        class_sizes = np.bincount(strata)
-        is_alone = class_sizes[strata] < 2
+        is_alone = np.bincount(strata)[strata] < 2
     alone = np.flatnonzero(is_alone)
     free = np.flatnonzero(~is_alone)
     strata = strata[free]
@@ -139,39 +138,33 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
     n_test = max(1, round(config.test_size * len(task)))
     n_train = len(free) - n_test
     if n_train < 1:
-        raise _lonely_classes_error(task, n_alone=len(alone), n_test=n_test)
+        # a target such as an id, of which hardly any class has two rows
+        remedy = "name another column with --target"
+        looks = describe_target_texts(task)
+        if looks:
+            remedy += f"; or are these {looks}"
+        raise DataError(
+            f"{task.name}: the target {task.target_name!r} has {len(task.labels)} classes in "
+            f"{len(task)} rows; {len(alone)} rows are alone in their class, so there are no "
+            f"{n_test} rows to test on",
+            remedy,
+        )
     # each class needs a row on either side, or scikit-learn refuses to stratify
     can_stratify = len(np.unique(strata)) <= min(n_test, n_train)
-    splitter_class = ShuffleSplit
-    if task.kind.is_classification and can_stratify:
-        splitter_class = StratifiedShuffleSplit
+    stratifies = task.kind.is_classification and can_stratify
+    splitter_class = StratifiedShuffleSplit if stratifies else ShuffleSplit
     splitter = splitter_class(n_folds, test_size=n_test, random_state=fold_seed)
     folds = []
     for train, test in splitter.split(free, strata):
-        train_rows = np.concatenate([free[train], alone])
-        train_rows = np.sort(train_rows).astype(np.int64)
-        test_rows = np.sort(free[test]).astype(np.int64)
-        folds.append(Fold(train_rows, test_rows))
+        train_rows = np.sort(np.concatenate([free[train], alone]))
+        test_rows = np.sort(free[test])
+        folds.append(Fold(train_rows.astype(np.int64), test_rows.astype(np.int64)))
     split = task.with_folds(tuple(folds))
     if config.folds is None or config.folds >= DEFAULT_FOLDS:
         return split
     tested = np.unique(np.concatenate([fold.test for fold in folds]))
     note = f"--folds {config.folds}: {_power_text(len(tested), len(task))}"
     return dataclasses.replace(split, notes=(*split.notes, note))
-
-
-def _lonely_classes_error(task: Task, *, n_alone: int, n_test: int) -> DataError:
-    """Return the error of a target such as an id, of which hardly any class has two rows."""
-    remedy = "name another column with --target"
-    looks = describe_target_texts(task)
-    if looks:
-        remedy += f"; or are these {looks}"
-    return DataError(
-        f"{task.name}: the target {task.target_name!r} has {len(task.labels)} classes in "
-        f"{len(task)} rows; {n_alone} rows are alone in their class, so there are no {n_test} rows "
-        "to test on",
-        remedy,
-    )
 
 
 def _first_folds(task: Task, wanted: int | None) -> Task:
@@ -191,9 +184,7 @@ def _first_folds(task: Task, wanted: int | None) -> Task:
             f"{_power_text(tested, total)}"
         )
     return dataclasses.replace(
-        task,
-        folds=task.folds[:wanted],
-        notes=(*task.notes, note),
+        task, folds=task.folds[:wanted], notes=(*task.notes, note)
     )
 
 
@@ -307,7 +298,17 @@ def ordered_folds(
     for test in tests:
         train = np.flatnonzero(order.may_teach(test))
         if len(train) < max(FEWEST_ROWS, LEAST_TRAINED * len(task)):
-            raise _nothing_left_error(task, order, n_train=len(train), n_test=len(test))
+            remedy = "give a smaller --gap" if order.gap else "give more rows"
+            if order.time is not None and order.group is not None:
+                remedy = (
+                    "groups that last over all times leave nothing to learn from: leave --group "
+                    "or --time out"
+                )
+            raise DataError(
+                f"{task.name}: {len(train)} rows are left to learn from for {len(test)} test "
+                f"rows ({order.text})",
+                remedy,
+            )
         made.append(Fold(train.astype(np.int64), np.sort(test).astype(np.int64)))
     if len(made) < folds:
         times = len(np.unique(order.time)) if order.time is not None else 0
@@ -333,8 +334,13 @@ def check_folds(task: Task, order: RowOrder, *, is_asked_for: bool = True) -> No
     ------
     DataError
     """
-    flags = [f"--time {order.time_name}"] if order.time_name else []
-    flags += [f"--group {order.group_name}"] if order.group_name else []
+    flags, faults = [], []
+    if order.time is not None:
+        flags.append(f"--time {order.time_name}")
+        faults.append(f"not older than the test rows ({order.time_name!r})")
+    if order.group is not None:
+        flags.append(f"--group {order.group_name}")
+        faults.append(f"of groups of the test rows ({order.group_name!r})")
     words = " and ".join(flags)
     remedy = (
         f"give the rows as one table with {words}, which makes folds that keep to it"
@@ -342,20 +348,13 @@ def check_folds(task: Task, order: RowOrder, *, is_asked_for: bool = True) -> No
     if is_asked_for:
         remedy += f", or leave {words} out"
     for number, fold in enumerate(task.folds):
-        allowed = order.may_teach(fold.test)[fold.train]
-        n_wrong = int((~allowed).sum())
-        if not n_wrong:
-            continue
-        faults = []
-        if order.time is not None:
-            faults.append(f"not older than the test rows ({order.time_name!r})")
-        if order.group is not None:
-            faults.append(f"of groups of the test rows ({order.group_name!r})")
-        raise DataError(
-            f"{task.name}: the source has folds of its own, and in fold {number} {n_wrong} of "
-            f"{len(fold.train)} training rows are {', or '.join(faults)}",
-            remedy,
-        )
+        n_wrong = int((~order.may_teach(fold.test)[fold.train]).sum())
+        if n_wrong:
+            raise DataError(
+                f"{task.name}: the source has folds of its own, and in fold {number} {n_wrong} of "
+                f"{len(fold.train)} training rows are {', or '.join(faults)}",
+                remedy,
+            )
 
 
 def ordered_parts(
@@ -389,10 +388,18 @@ def ordered_parts(
     18 20 39
     38 40 59
     """
+    held_parts: list[np.ndarray] = []
     if order.time is not None:
         held_parts = _blocks(order.time, oldest=OLDEST, n_blocks=parts)
     else:
-        held_parts = _group_parts(y, n_classes, parts, seed, order)
+        assert order.group is not None
+        # whole groups, alike in classes where that can be
+        n_parts = min(parts, len(np.unique(order.group)))
+        # of one group nothing can be learnt elsewhere
+        if n_parts > 1:
+            random_parts = _random_parts(y, n_classes, n_parts, seed, order.group)
+            # with few groups a part may be left without any
+            held_parts = [held for _, held in random_parts if len(held)]
     splits = []
     for held in held_parts:
         train = np.flatnonzero(order.may_teach(held))
@@ -424,10 +431,8 @@ def blocks_left_out(
     """
     assert order.time is not None
     everything = np.arange(len(order.time))
-    splits = []
-    for block in _blocks(order.time, oldest=0.0, n_blocks=n_blocks):
-        splits.append((np.setdiff1d(everything, block), np.sort(block)))
-    return splits
+    blocks = _blocks(order.time, oldest=0.0, n_blocks=n_blocks)
+    return [(np.setdiff1d(everything, block), np.sort(block)) for block in blocks]
 
 
 def _blocks(time: np.ndarray, *, oldest: float, n_blocks: int) -> list[np.ndarray]:
@@ -447,10 +452,7 @@ def _blocks(time: np.ndarray, *, oldest: float, n_blocks: int) -> list[np.ndarra
         second = np.searchsorted(sorted_times, sorted_times[0], side="right")
         first_rows = np.maximum(first_rows, second)
     edges = [*np.unique(first_rows[first_rows < n]), n]
-    blocks = []
-    for start, end in pairwise(edges):
-        blocks.append(in_order[start:end])
-    return blocks
+    return [in_order[start:end] for start, end in pairwise(edges)]
 
 
 def _random_groups(
@@ -470,35 +472,3 @@ def _random_groups(
     no_features = np.zeros(len(task))
     splits = splitter.split(no_features, groups=order.group)
     return [test for _, test in splits]
-
-
-def _group_parts(
-    y: np.ndarray, n_classes: int, parts: int, seed: int, order: RowOrder
-) -> list[np.ndarray]:
-    """Return the rows of each part: whole groups, alike in classes where that can be."""
-    assert order.group is not None
-    n_parts = min(parts, len(np.unique(order.group)))
-    if n_parts < 2:
-        # one group: nothing can be learnt elsewhere
-        return []
-    splits = _random_parts(y, n_classes, n_parts, seed, order.group)
-    # with few groups a part may be left without any
-    return [held for _, held in splits if len(held)]
-
-
-def _nothing_left_error(
-    task: Task, order: RowOrder, *, n_train: int, n_test: int
-) -> DataError:
-    remedy = "give more rows"
-    if order.gap:
-        remedy = "give a smaller --gap"
-    if order.time is not None and order.group is not None:
-        remedy = (
-            "groups that last over all times leave nothing to learn from: leave --group or --time "
-            "out"
-        )
-    return DataError(
-        f"{task.name}: {n_train} rows are left to learn from for {n_test} test rows "
-        f"({order.text})",
-        remedy,
-    )

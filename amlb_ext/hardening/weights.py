@@ -118,7 +118,7 @@ class Region:
         # without a model all rows weigh alike, see weights
         self.out_of_fold_ = np.ones(len(Z))
         n_parts = min(PARTS, int(bad.sum()), int((~bad).sum()))
-        if n_parts == 0 or (parts is None and n_parts < 2):
+        if n_parts < (2 if parts is None else 1):
             return self
         if parts is None:
             folds = StratifiedKFold(n_parts, shuffle=True, random_state=self.seed)
@@ -177,9 +177,7 @@ def fit_platt_sigmoid(scores: np.ndarray, bad: np.ndarray) -> LogisticRegression
     """
     n1 = int(bad.sum())
     n0 = len(bad) - n1
-    target_of_bad = (n1 + 1) / (n1 + 2)
-    target_of_good = 1 / (n0 + 2)
-    target = np.where(bad, target_of_bad, target_of_good)
+    target = np.where(bad, (n1 + 1) / (n1 + 2), 1 / (n0 + 2))
     # logistic regression takes labels: each row comes with both, weighted by its target
     scores_twice = np.concatenate([scores, scores])
     labels = np.repeat([True, False], len(scores))
@@ -212,15 +210,12 @@ def draw_region(
     replaced : bool
         Whether rows may repeat.
     """
-    n = len(weights)
     total = weights.sum()
-    fewest = min(smallest, n)
+    fewest = min(smallest, len(weights))
     # the heaviest row is taken for sure; 1e-9 keeps equal weights from losing a row to rounding
-    heaviest = weights.max()
-    size = int(np.floor(total / heaviest + 1e-9))
+    size = int(np.floor(total / weights.max() + 1e-9))
     if size < fewest:
-        chances = weights / total
-        rows = rng.choice(n, size=fewest, replace=True, p=chances)
+        rows = rng.choice(len(weights), size=fewest, p=weights / total)
         return np.sort(rows), True
     return _systematic_sample(weights, size, rng), False
 

@@ -261,16 +261,15 @@ class WindowScreen:
         self._judge = judge
         self._largest_doubt = largest_doubt
         self._taken = {_key(past) for past in windows.pasts}
-        self._sources: list[int] = []
-        self._pasts: list[np.ndarray] = []
-        self._futures: list[np.ndarray] = []
-        self._moves: list[WindowMove] = []
+        #: Source, past, future and move of each that was kept.
+        self._kept: list[tuple[int, np.ndarray, np.ndarray, WindowMove]] = []
         self._judged: list[JudgedWindows] = []
         self._dropped: Counter[str] = Counter()
 
     def count_kept(self) -> np.ndarray:
         """Return how many windows of each source were kept, ``(n,)``."""
-        return np.bincount(self._sources, minlength=len(self._windows))
+        sources = [source for source, *_ in self._kept]
+        return np.bincount(sources, minlength=len(self._windows))
 
     def add(
         self,
@@ -283,11 +282,12 @@ class WindowScreen:
         judged = self._judge.judge(pasts, future, self._windows.items[sources])
         is_bad = self._judge.rule.select(np.nan_to_num(judged.hardness, nan=-1.0))
         kept = []
-        for k, source in enumerate(sources):
-            past = pasts[k]
+        for k, source in enumerate(sources.tolist()):
+            past, own = pasts[k], self._windows
+            least = min(own.pasts[source].min(), own.future[source].min())
             if not np.isfinite(judged.scale[k]):
                 reason = "without a scale"
-            elif self._is_below_zero(past, future[k], int(source)):
+            elif least >= 0 and min(past.min(), future[k].min()) < 0:
                 reason = "below zero, where the source is not"
             elif not is_bad[k]:
                 reason = "on which F does not fail"
@@ -298,36 +298,27 @@ class WindowScreen:
             else:
                 kept.append(k)
                 self._taken.add(_key(past))
+                self._kept.append((source, past, future[k], moves[k]))
                 continue
             self._dropped[reason] += 1
         self._judged.append(judged.take(kept))
-        for k in kept:
-            self._sources.append(int(sources[k]))
-            self._pasts.append(pasts[k])
-            self._futures.append(future[k])
-            self._moves.append(moves[k])
 
     def collected(self, *, asked: int) -> MadePart:
         """Return what was kept, source by source."""
-        order = np.argsort(self._sources, kind="stable")
-        chosen = np.array(self._sources, dtype=int)[order]
+        chosen = np.array([source for source, *_ in self._kept], dtype=int)
+        order = np.argsort(chosen, kind="stable")
+        kept = [self._kept[k] for k in order]
         horizon = self._windows.future.shape[1]
         return MadePart(
             kind=GA,
-            sources=self._windows.items[chosen],
-            pasts=tuple(self._pasts[k] for k in order),
-            future=np.array([self._futures[k] for k in order]).reshape(-1, horizon),
+            sources=self._windows.items[chosen[order]],
+            pasts=tuple(past for _, past, _, _ in kept),
+            future=np.array([each for _, _, each, _ in kept]).reshape(-1, horizon),
             judged=JudgedWindows.join(self._judged).take(order),
-            moves=tuple(self._moves[k] for k in order),
+            moves=tuple(move for *_, move in kept),
             asked=asked,
             dropped=dict(self._dropped),
         )
-
-    def _is_below_zero(self, past: np.ndarray, future: np.ndarray, source: int) -> bool:
-        """Whether a window has values below zero, and its source has none."""
-        windows = self._windows
-        least = min(windows.pasts[source].min(), windows.future[source].min())
-        return bool(least >= 0 and min(past.min(), future.min()) < 0)
 
 
 def _key(past: np.ndarray) -> bytes:

@@ -21,7 +21,6 @@ from amlb_ext.models.forecasters import (
     LEVELS,
     AskPasts,
     ForecastRequest,
-    Forecasts,
     make_forecaster,
 )
 from amlb_ext.stats.window_losses import (
@@ -143,26 +142,18 @@ class WindowJudge:
             teacher = self.teacher.means(asked, items[known])
             mase[known] = scaled_errors(y, answer.mean, s)
             teacher_mase[known] = scaled_errors(y, teacher, s)
-            hardness[known] = self._hardness(answer, teacher, y, s)
+            hardness[known] = mase[known]
+            if self.rule.rule == "reducible":
+                hardness[known] = reducible_hardness(answer.mean, teacher, s)
+            elif self.rule.rule == "sql":
+                # F had quantiles when the rule was settled
+                assert answer.quantiles is not None
+                levels = np.array(LEVELS)
+                losses = scaled_quantile_losses(y, answer.quantiles, levels, s)
+                hardness[known] = losses
         return JudgedWindows(
             scale=scale, hardness=hardness, mase=mase, teacher_mase=teacher_mase
         )
-
-    def _hardness(
-        self,
-        answer: Forecasts,
-        teacher: np.ndarray,
-        y: np.ndarray,
-        scale: np.ndarray,
-    ) -> np.ndarray:
-        if self.rule.rule == "reducible":
-            return reducible_hardness(answer.mean, teacher, scale)
-        if self.rule.rule == "sql":
-            # F had quantiles when the rule was settled
-            assert answer.quantiles is not None
-            levels = np.array(LEVELS)
-            return scaled_quantile_losses(y, answer.quantiles, levels, scale)
-        return scaled_errors(y, answer.mean, scale)
 
 
 def window_scale(past: np.ndarray, season: int) -> float:

@@ -54,7 +54,7 @@ OPTIONAL = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Entry:
     """Where a synthesizer lives, what it is, and the optional package it needs, if any.
 
@@ -78,10 +78,8 @@ class Entry:
             require_package(self.package)
         synthesizer_class = self.load()
         parameters = inspect.signature(synthesizer_class).parameters
-        settings = {}
-        for name, value in config.model_dump().items():
-            if name in parameters:
-                settings[name] = value
+        given = config.model_dump()
+        settings = {name: given[name] for name in given if name in parameters}
         types = get_type_hints(synthesizer_class.__init__)
         for name, value in config.params.items():
             if name not in parameters:
@@ -102,45 +100,37 @@ class Entry:
 
 
 def _sdv_entry(name: str, description: str) -> Entry:
-    return Entry(
-        module="sdv",
-        name=name,
-        description=f"{description}; extra sdv, Business Source License 1.1",
-        package="sdv",
-    )
+    description += "; extra sdv, Business Source License 1.1"
+    return Entry("sdv", name, description, package="sdv")
 
 
 #: The synthesizers by the name that settings give them.
 SYNTHESIZERS: dict[str, Entry] = {
     "vae": Entry(
-        module="vae",
-        name="VAE",
-        description="conditional VAE with calibrated margins and a fitted latent density",
+        "vae",
+        "VAE",
+        "conditional VAE with calibrated margins and a fitted latent density",
     ),
     "vae_paper": Entry(
-        module="vae_paper",
-        name="PaperVAE",
-        description="the paper's conditional VAE, as printed",
+        "vae_paper", "PaperVAE", "the paper's conditional VAE, as printed"
     ),
     "vae_posterior": Entry(
-        module="vae_paper",
-        name="PosteriorVAE",
-        description="the same, sampled around learnt rows: near-copies",
+        "vae_paper", "PosteriorVAE", "the same, sampled around learnt rows: near-copies"
     ),
     "copula": Entry(
-        module="copula",
-        name="GaussianCopula",
-        description="Gaussian copula: exact margins, shrunk correlations; fast",
+        "copula",
+        "GaussianCopula",
+        "Gaussian copula: exact margins, shrunk correlations; fast",
     ),
     "local": Entry(
-        module="local",
-        name="LocalResampler",
-        description="jitter and partial steps between near rows; for few rows",
+        "local",
+        "LocalResampler",
+        "jitter and partial steps between near rows; for few rows",
     ),
     "swarm": Entry(
-        module="swarm.synthesizer",
-        name="Swarm",
-        description="mixtures of tuned copies of vae, searched for hard rows; a stress test",
+        "swarm.synthesizer",
+        "Swarm",
+        "mixtures of tuned copies of vae, searched for hard rows; a stress test",
     ),
     "ctgan": _sdv_entry("CTGAN", "SDV's CTGAN"),
     "tvae": _sdv_entry("TVAE", "SDV's TVAE"),

@@ -59,6 +59,11 @@ class Judges:
     user_rows: np.ndarray
 
 
+def best_labels(t: np.ndarray) -> np.ndarray:
+    """Return the labels that predictions say are most likely: class codes, or the numbers."""
+    return t if t.ndim == 1 else t.argmax(axis=1)
+
+
 class Synthesizer(BaseEstimator, ABC):
     """A generative model of rows, conditional on the target.
 
@@ -163,9 +168,7 @@ class Synthesizer(BaseEstimator, ABC):
     @property
     def n_targets_(self) -> int:
         """How many values the fitted rows' targets have: k, or 1."""
-        if self.targets_.ndim == 1:
-            return 1
-        return self.targets_.shape[1]
+        return 1 if self.targets_.ndim == 1 else self.targets_.shape[1]
 
     def sample(
         self,
@@ -201,18 +204,14 @@ class Synthesizer(BaseEstimator, ABC):
             name = type(self).__name__
             raise NotFittedError(f"this {name} is not fitted: call fit first")
         if y is None:
-            drawn = rng.integers(len(self.targets_), size=n)
-            y = self.targets_[drawn]
-        n_targets = self.targets_.shape[1:]
-        y = self._check_targets(y, (n, *n_targets))
+            y = self.targets_[rng.integers(len(self.targets_), size=n)]
+        y = self._check_targets(y, (n, *self.targets_.shape[1:]))
         n_categorical = len(self.cards_)
         if n == 0:
-            n_columns = n_categorical + len(self.low_)
-            return np.empty((0, n_columns)), y
+            return np.empty((0, n_categorical + len(self.low_))), y
         with threadpool_limits(1):
             X = self._sample(y, rng)
-        numbers = X[:, n_categorical:]
-        X[:, n_categorical:] = np.clip(numbers, self.low_, self.high_)
+        X[:, n_categorical:] = np.clip(X[:, n_categorical:], self.low_, self.high_)
         return X, y
 
     @abstractmethod
@@ -247,8 +246,7 @@ class Synthesizer(BaseEstimator, ABC):
         codes = X[:, :n_categorical]
         numbers = X[:, n_categorical:]
         is_in_range = (codes >= 0) & (codes < np.array(self.cards_))
-        is_whole = codes == np.rint(codes)
-        if not np.all(is_in_range & is_whole):
+        if not np.all(is_in_range & (codes == np.rint(codes))):
             raise DataError(
                 "a categorical column holds something other than its codes 0..card-1",
                 "categorical columns stand first; a missing category is a code of its own",
@@ -276,8 +274,7 @@ class Synthesizer(BaseEstimator, ABC):
         if self.n_classes_ == 0:
             return y.astype(float)
         is_in_range = (y >= 0) & (y < self.n_classes_)
-        is_whole = y == np.rint(y)
-        if not np.all(is_in_range & is_whole):
+        if not np.all(is_in_range & (y == np.rint(y))):
             last = self.n_classes_ - 1
             raise DataError(f"class codes must be whole numbers from 0 to {last}")
         return y.astype(np.int64)

@@ -97,8 +97,7 @@ class GaussianCopula(Synthesizer):
         self.codes_ = [np.argsort(rank) for rank in ranks]
         ordered = np.empty(table.codes.shape)
         for j, rank in enumerate(ranks):
-            codes = table.codes[:, j]
-            ordered[:, j] = rank[codes]
+            ordered[:, j] = rank[table.codes[:, j]]
         numbers = np.where(table.seen, table.numbers, np.nan)
         return np.hstack([ordered, numbers])
 
@@ -110,14 +109,10 @@ class GaussianCopula(Synthesizer):
         t = self.target_map_.transform(y)
         coordinates = np.column_stack([V, t])
         joint = _shrunk_correlation(coordinates)
-        R = joint[:p, :p]
-        r = joint[:p, p:]
-        S = joint[p:, p:]
+        R, r, S = joint[:p, :p], joint[:p, p:], joint[p:, p:]
         # pseudo-inverse: two targets may be copies of each other
-        S_inverse = np.linalg.pinv(S, hermitian=True)
-        self.r_ = r @ S_inverse
-        conditional = R - self.r_ @ r.T
-        self.roots_[ANY_CLASS] = _matrix_root(conditional)
+        self.r_ = r @ np.linalg.pinv(S, hermitian=True)
+        self.roots_[ANY_CLASS] = _matrix_root(R - self.r_ @ r.T)
 
     def _fit_classes(self, columns: np.ndarray, y: np.ndarray) -> None:
         """Learn the margins and the root of each class, and those of all rows."""
@@ -230,9 +225,8 @@ def order_codes(
     n = len(table.codes)
     # each column's codes, and how many rows have each code
     columns = list(table.codes.T)
-    counts = []
-    for column, card in zip(columns, cards, strict=True):
-        counts.append(np.bincount(column, minlength=card))
+    pairs = zip(columns, cards, strict=True)
+    counts = [np.bincount(column, minlength=card) for column, card in pairs]
 
     def code_means(j: int, score: np.ndarray) -> np.ndarray:
         """Return the mean score of each code's rows; every code has one (:mod:`.prep`)."""
@@ -249,16 +243,13 @@ def order_codes(
         slopes = table.numbers.T @ score
         total = table.numbers @ slopes / n
         for j, column in enumerate(columns):
-            means = code_means(j, score)
-            total = total + means[column]
+            total = total + code_means(j, score)[column]
         score = total
-    ranks = []
-    for j in range(len(cards)):
-        means = code_means(j, score)
-        order = np.argsort(means, kind="stable")
-        # the inverse of a permutation
-        ranks.append(np.argsort(order))
-    return ranks
+    orders = [
+        np.argsort(code_means(j, score), kind="stable") for j in range(len(cards))
+    ]
+    # the inverse of a permutation
+    return [np.argsort(order) for order in orders]
 
 
 def _normal_scores(

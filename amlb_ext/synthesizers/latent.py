@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, softmax
-from sklearn.base import BaseEstimator
 from sklearn.covariance import ledoit_wolf
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
@@ -54,7 +53,7 @@ class Mixture(NamedTuple):
     covariances: np.ndarray
 
 
-class LatentMixture(BaseEstimator):
+class LatentMixture:
     """p(z | y): a mixture per class, or one mixture of (mu, y) conditioned on y.
 
     A mixture has a component for so many rows on average; fewer rows than twice this get a single
@@ -105,12 +104,13 @@ class LatentMixture(BaseEstimator):
         if n_classes == 0:
             # the targets are the last coordinates
             joint = np.column_stack([means, y])
-            self.mixtures_[JOINT] = self._fit_mixture(joint, rng)
+            self.mixtures_[JOINT] = self._fit_sample(*self._draw_sample(joint, rng))
             return self
         for c in np.unique(y):
             class_means = means[y == c]
             if len(class_means) > 1:
-                self.mixtures_[int(c)] = self._fit_mixture(class_means, rng)
+                sample = self._draw_sample(class_means, rng)
+                self.mixtures_[int(c)] = self._fit_sample(*sample)
         # for a class with one row or none; drawn for in any case, so that what is drawn later
         # does not depend on whether there is such a class
         sample = self._draw_sample(means, rng)
@@ -142,13 +142,6 @@ class LatentMixture(BaseEstimator):
                 means[rows] = _draw_rows(mixture, uniform[rows], noise[rows])
         z[:, self.active_] += means
         return z
-
-    def _fit_mixture(
-        self,
-        rows: np.ndarray,
-        rng: np.random.Generator,
-    ) -> Mixture:
-        return self._fit_sample(*self._draw_sample(rows, rng))
 
     def _draw_sample(
         self, rows: np.ndarray, rng: np.random.Generator
@@ -252,13 +245,9 @@ def _draw_given_target(
 
     def gaussian(i: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         S = mixture.covariances[i]
-        S_mm = S[:-1, :-1]
-        S_my = S[:-1, -1]
-        S_ym = S[-1, :-1]
-        gain = S_my / s_y[i]
-        deviation = y[rows] - m_y[i]
-        centre = mixture.means[i, :-1] + np.outer(deviation, gain)
-        return centre, S_mm - np.outer(gain, S_ym)
+        gain = S[:-1, -1] / s_y[i]
+        centre = mixture.means[i, :-1] + np.outer(y[rows] - m_y[i], gain)
+        return centre, S[:-1, :-1] - np.outer(gain, S[-1, :-1])
 
     return _draw_gaussians(_draw_component(log_p, uniform), noise, gaussian)
 
@@ -273,48 +262,26 @@ def _draw_given_targets(
     """Draw from p(mu | y), the targets, (n, k), being the mixture's last coordinates."""
     k = y.shape[1]
     deviations = [y - mean[-k:] for mean in mixture.means]
-    log_p = _log_weights_given(mixture, deviations)
+    # log p(i | y) but for a constant: p(i | y) ∝ pi_i N(y; m_y, S_yy)
+    log_weights = []
+    for weight, S, deviation in zip(
+        mixture.weights, mixture.covariances, deviations, strict=True
+    ):
+        # S_yy = L Lᵀ
+        L = np.linalg.cholesky(S[-k:, -k:])
+        white = np.linalg.solve(L, deviation.T)
+        distance = (white**2).sum(axis=0) / 2
+        log_weights.append(np.log(weight) - np.log(np.diag(L)).sum() - distance)
+    log_p = np.column_stack(log_weights)
 
     def gaussian(i: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         S = mixture.covariances[i]
-        S_mm = S[:-k, :-k]
         S_ym = S[-k:, :-k]
-        S_yy = S[-k:, -k:]
-        gain = np.linalg.solve(S_yy, S_ym).T
+        gain = np.linalg.solve(S[-k:, -k:], S_ym).T
         centre = mixture.means[i, :-k] + deviations[i][rows] @ gain.T
-        return centre, S_mm - gain @ S_ym
+        return centre, S[:-k, :-k] - gain @ S_ym
 
     return _draw_gaussians(_draw_component(log_p, uniform), noise, gaussian)
-
-
-def _log_weights_given(
-    mixture: Mixture,
-    deviations: list[np.ndarray],
-) -> np.ndarray:
-    """Return log p(i | y), (n, g), but for a constant: p(i | y) ∝ pi_i N(y; m_y, S_yy).
-
-    Parameters
-    ----------
-    mixture : Mixture
-    deviations : list of ndarray
-        Of the targets, (n, k), from the mean of each component.
-    """
-    k = deviations[0].shape[1]
-    log_p = []
-    for weight, S, deviation in zip(
-        mixture.weights,
-        mixture.covariances,
-        deviations,
-        strict=True,
-    ):
-        S_yy = S[-k:, -k:]
-        # S_yy = L Lᵀ
-        L = np.linalg.cholesky(S_yy)
-        white = np.linalg.solve(L, deviation.T)
-        log_det = np.log(np.diag(L)).sum()
-        distance = (white**2).sum(axis=0) / 2
-        log_p.append(np.log(weight) - log_det - distance)
-    return np.column_stack(log_p)
 
 
 def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -332,7 +299,7 @@ def _draw_component(log_p: np.ndarray, uniform: np.ndarray) -> np.ndarray:
 MATCHING_ROUNDS = 10
 
 
-class Margins(BaseEstimator):
+class Margins:
     """One monotone map per number and one log-odds shift per code.
 
     Parameters
@@ -372,11 +339,8 @@ class Margins(BaseEstimator):
         levels = np.concatenate([[end], steps, [1 - end]])
         self.quantiles_ = np.quantile(v_hat, levels, axis=0)  # (levels, q)
         self.scores_ = ndtri(levels)
-        self.shifts_ = []
-        columns = split_columns(log_p, self.cards)
-        for log_q, column_shares in zip(columns, shares, strict=True):
-            shift = _matching_shift(log_q, column_shares)
-            self.shifts_.append(shift)
+        pairs = zip(split_columns(log_p, self.cards), shares, strict=True)
+        self.shifts_ = [_matching_shift(log_q, own) for log_q, own in pairs]
         return self
 
     def draw(

@@ -269,19 +269,14 @@ class LocalResampler(Synthesizer):
         B = self.numbers_[b]
         # between two free numbers the new one lies on the way; an atom or a missing number has
         # nothing on its way, so one of both is taken over as it stands
-        A_is_free = self.free_[a]
-        B_is_free = self.free_[b]
+        A_is_free, B_is_free = self.free_[a], self.free_[b]
         is_between = A_is_free & B_is_free
         takes_mate = rng.random(A.shape) < w
-        between = A + w * (B - A)
         taken = np.where(takes_mate, B, A)
-        numbers = np.where(is_between, between, taken)
-        taken_is_free = np.where(takes_mate, B_is_free, A_is_free)
-        is_free = is_between | taken_is_free
-        noise = rng.standard_normal(A.shape)
-        step = self.jitter * self.span_
-        jittered = numbers + step * noise
-        return np.hstack([codes, np.where(is_free, jittered, numbers)])
+        numbers = np.where(is_between, A + w * (B - A), taken)
+        is_free = is_between | np.where(takes_mate, B_is_free, A_is_free)
+        noise = self.jitter * self.span_ * rng.standard_normal(A.shape)
+        return np.hstack([codes, np.where(is_free, numbers + noise, numbers)])
 
     def _draw_pair(
         self,
@@ -294,22 +289,16 @@ class LocalResampler(Synthesizer):
         if not len(candidates):
             return parent, parent
         distance = self._mate_distances(candidates, parent)
-        by_distance = np.argsort(distance, kind="stable")
-        closest = by_distance[: self.neighbours]
-        mate = candidates[rng.choice(closest)]
-        return parent, int(mate)
+        closest = np.argsort(distance, kind="stable")[: self.neighbours]
+        return parent, int(candidates[rng.choice(closest)])
 
     def _mate_distances(self, rows: np.ndarray, parent: int) -> np.ndarray:
         """Return Σ |a_j - b_j| / s_j + the number of other codes, and of holes only one has."""
         # the range of a constant column is 0, and so are its steps
-        is_constant = self.span_ <= 0
-        span = np.where(is_constant, 1.0, self.span_)
-        seen = self.seen_[rows]
-        parent_seen = self.seen_[parent]
-        differences = self.filled_[rows] - self.filled_[parent]
-        steps = np.abs(differences) / span
+        span = np.where(self.span_ <= 0, 1.0, self.span_)
+        seen, parent_seen = self.seen_[rows], self.seen_[parent]
+        steps = np.abs(self.filled_[rows] - self.filled_[parent]) / span
         known_steps = np.where(seen & parent_seen, steps, 0.0)
         is_other_code = self.codes_[rows] != self.codes_[parent]
-        is_other_hole = seen != parent_seen
         distance = is_other_code.sum(axis=1) + known_steps.sum(axis=1)
-        return distance + is_other_hole.sum(axis=1)
+        return distance + (seen != parent_seen).sum(axis=1)

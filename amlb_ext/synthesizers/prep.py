@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
 #: Fitted rows among which the nearest is sought for columns that are copied, and how many of
@@ -95,9 +94,7 @@ class TargetScores:
 
     def __init__(self, y: np.ndarray) -> None:
         targets = y.reshape(len(y), -1)
-        self.maps = []
-        for column in targets.T:
-            self.maps.append(NormalScores(column))
+        self.maps = [NormalScores(column) for column in targets.T]
 
     def transform(self, y: np.ndarray) -> np.ndarray:
         """Return scores of the shape of ``y``."""
@@ -105,8 +102,7 @@ class TargetScores:
         targets = y.reshape(len(y), len(self.maps))
         scores = np.empty(targets.shape)
         for j, target_map in enumerate(self.maps):
-            column = targets[:, j]
-            scores[:, j] = target_map.transform(column)
+            scores[:, j] = target_map.transform(targets[:, j])
         return scores.reshape(y.shape)
 
 
@@ -118,7 +114,7 @@ class PreparedTable(NamedTuple):
     seen: np.ndarray
 
 
-class TablePrep(BaseEstimator):
+class TablePrep:
     """Turn rows into categories and numbers that are worth modelling, and back.
 
     - Codes are compacted to those the fitted rows have: a text column of 5,000 values of which
@@ -232,16 +228,12 @@ class TablePrep(BaseEstimator):
         rng: np.random.Generator,
     ) -> None:
         """Keep rows whose codes are copied, and index them by the modelled columns."""
-        shuffled = rng.permutation(len(X))
-        kept = np.sort(shuffled[:COPY_ROWS])
-        sources = X[kept]
+        sources = X[np.sort(rng.permutation(len(X))[:COPY_ROWS])]
         self.source_ = sources[:, self.copied_]
         # without a modelled column no row is nearer than another
         if self.n_modelled_:
-            metric_rows = self.metric_rows(sources)
-            n_neighbors = min(COPY_NEAREST, len(sources))
-            nearest = NearestNeighbors(n_neighbors=n_neighbors)
-            self.neighbours_ = nearest.fit(metric_rows)
+            nearest = NearestNeighbors(n_neighbors=min(COPY_NEAREST, len(sources)))
+            self.neighbours_ = nearest.fit(self.metric_rows(sources))
 
     def transform(self, X: np.ndarray) -> PreparedTable:
         """Return K, V and seen for rows whose codes were all fitted."""
@@ -311,8 +303,7 @@ class TablePrep(BaseEstimator):
             return rng.integers(len(self.source_), size=n)
         metric_rows = self._metric_rows(codes, numbers)
         nearest = self.neighbours_.kneighbors(metric_rows, return_distance=False)
-        n_neighbors = nearest.shape[1]
-        drawn = rng.integers(n_neighbors, size=n)
+        drawn = rng.integers(nearest.shape[1], size=n)
         return nearest[np.arange(n), drawn]
 
     def metric_rows(self, X: np.ndarray) -> csr_matrix:
@@ -336,12 +327,9 @@ class TablePrep(BaseEstimator):
         cards = np.array(self.cards_, dtype=np.int64)
         block_starts = np.cumsum(cards) - cards
         indices = (codes + block_starts).ravel()
-        row_starts = np.arange(n + 1) * m
-        root_half = 0.5**0.5
-        values = np.full(n * m, root_half)
+        values = np.full(n * m, 0.5**0.5)
         one_hot = csr_matrix(
-            (values, indices, row_starts),
+            (values, indices, np.arange(n + 1) * m),
             shape=(n, sum(self.cards_)),
         )
-        dense = csr_matrix(numbers)
-        return hstack([one_hot, dense], format="csr")
+        return hstack([one_hot, csr_matrix(numbers)], format="csr")

@@ -94,8 +94,7 @@ class SDVSynthesizer(Synthesizer, ABC):
 
     def _settings(self) -> dict[str, Any]:
         """Return the arguments of SDV's class."""
-        batch = self.batch or BATCH
-        n_packs = math.ceil(batch / self._packs)
+        n_packs = math.ceil((self.batch or BATCH) / self._packs)
         return {
             "epochs": self.epochs,
             "batch_size": n_packs * self._packs,
@@ -107,17 +106,14 @@ class SDVSynthesizer(Synthesizer, ABC):
         device = self.get_params().get("device")
         return device == "auto" and torch.cuda.is_available()
 
-    def _check_parameters(self) -> None:
-        # 0 stands for SDV's own batch size
-        check_settings(self.get_params(), may_be_zero=("batch",))
-
     def _fit(
         self,
         X: np.ndarray,
         y: np.ndarray,
         rng: np.random.Generator,
     ) -> None:
-        self._check_parameters()
+        # 0 stands for SDV's own batch size
+        check_settings(self.get_params(), may_be_zero=("batch",))
         require_package("sdv")
         self.prep_ = TablePrep(self.max_categories, normalise=False)
         self.prep_.fit(X, len(self.cards_), rng)
@@ -158,8 +154,8 @@ class SDVSynthesizer(Synthesizer, ABC):
 
         kinds = {}
         for name, column in columns.items():
-            kind = "categorical" if isinstance(column, list) else "numerical"
-            kinds[name] = {"sdtype": kind}
+            is_category = isinstance(column, list)
+            kinds[name] = {"sdtype": "categorical" if is_category else "numerical"}
         metadata = Metadata.load_from_dict({"tables": {TABLE: {"columns": kinds}}})
         make_model = getattr(single_table, self._kind)
         model = make_model(metadata, **self._settings())
@@ -197,8 +193,7 @@ class SDVSynthesizer(Synthesizer, ABC):
             self.model_._set_random_state(seed)
             tables = self.model_.sample(max(n, LEAST_DRAW))
         made = tables[TABLE]
-        columns = [_column_numbers(made[name]) for name in self.columns_]
-        pool = np.column_stack(columns)
+        pool = np.column_stack([_column_numbers(made[name]) for name in self.columns_])
         rows, targets = np.split(pool, [self.prep_.n_modelled_], axis=1)
         return rows, targets
 

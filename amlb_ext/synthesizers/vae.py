@@ -208,7 +208,18 @@ class VAE(Synthesizer):
         batch = self.batch or _default_batch(n)
         steps_per_epoch = math.ceil(len(learn) / batch)
         last_beta = self._last_beta(n)
-        steps, pace = self._n_steps(steps_per_epoch, n)
+        steps = self.epochs * steps_per_epoch
+        # how much larger the steps are for being fewer
+        pace = 1.0
+        if self.max_steps:
+            # a step of a large network takes longer: beyond 2 million weights there are fewer
+            n_weights = sum(p.numel() for p in self.network_.parameters())
+            share = min(1.0, max(LEAST_SHARE, MANY_WEIGHTS / n_weights))
+            most = min(steps, math.ceil(self.max_steps * share))
+            # few rows are learnt as well in fewer steps, see docs/evidence/synthesizers.md
+            few = math.ceil(most * min(1.0, max(FEW_STEPS, n) / MANY_STEPS))
+            steps = max(few, min(most, FEW_STEPS))
+            pace = most / steps
 
         def loss(rows: Tensor, done: float) -> Tensor:
             beta = kl_weight(done, last_beta)
@@ -225,22 +236,6 @@ class VAE(Synthesizer):
             pace=pace,
         )
         return held
-
-    def _n_steps(self, steps_per_epoch: int, n: int) -> tuple[int, float]:
-        """Return how many steps to take, and how much larger they are for being fewer."""
-        assert self.network_ is not None
-        steps = self.epochs * steps_per_epoch
-        if not self.max_steps:
-            return steps, 1.0
-        # a step of a large network takes longer: beyond 2 million weights there are fewer
-        n_weights = sum(p.numel() for p in self.network_.parameters())
-        share = MANY_WEIGHTS / n_weights
-        share = min(1.0, max(LEAST_SHARE, share))
-        steps = min(steps, math.ceil(self.max_steps * share))
-        # few rows are learnt as well in fewer steps, see docs/evidence/synthesizers.md
-        few = math.ceil(steps * min(1.0, max(FEW_STEPS, n) / MANY_STEPS))
-        few = max(few, min(steps, FEW_STEPS))
-        return few, steps / few
 
     def _n_held_out(self, n: int) -> int:
         if n < HOLD_OUT_FROM:
@@ -333,10 +328,8 @@ class VAE(Synthesizer):
         # each target as often as in the table
         positions = np.arange(size) * n // size
         new_numbers, log_p = self._decode_new(y[positions], rng)
-        shares = []
-        for codes, card in zip(table.codes.T, self.prep_.cards_, strict=True):
-            counts = np.bincount(codes, minlength=card)
-            shares.append(counts / n)
+        pairs = zip(table.codes.T, self.prep_.cards_, strict=True)
+        shares = [np.bincount(codes, minlength=card) / n for codes, card in pairs]
         margins = Margins(self.prep_.cards_)
         self.margins_ = margins.fit(new_numbers, log_p, shares)
 

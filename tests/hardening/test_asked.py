@@ -81,12 +81,6 @@ def test_every_made_row_has_f_s_own_word(costly):
     assert residual[0] < 1e-12
 
 
-@pytest.mark.exhaustive
-def test_a_limit_below_what_a_fold_needs_names_a_better_one():
-    with pytest.raises(ModelError, match=r"--ask-at-most \d+"):
-        harden(ask_at_most=500)
-
-
 def test_no_limit_asks_f_itself():
     # a search with F is asked for more rows than the costly one was allowed
     hard, asked = harden(ask_at_most=0)

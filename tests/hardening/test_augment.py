@@ -7,7 +7,6 @@ import pytest
 
 from amlb_ext.core.config import build_config
 from amlb_ext.hardening.fold import make_side
-from amlb_ext.hardening.judged_rows import JudgedRows
 from amlb_ext.hardening.made_rows.screening import (
     CLASS_SLACK,
     judge_made_rows,
@@ -62,15 +61,6 @@ def test_every_bad_row_gets_its_copies_where_tries_allow(titanic):
     assert (often == 4).mean() > 0.8 > (once == 4).mean()
 
 
-def test_the_first_try_is_kept_and_nothing_is_made_twice(titanic):
-    once, often = (side_of(titanic, copies=3, tries=tries) for tries in (1, 4))
-    np.testing.assert_array_equal(often.Z[: len(once)], once.Z)
-    rows = np.where(
-        np.isnan(often.Z), -9.0, often.Z
-    )  # features alone, whatever the target
-    assert len(np.unique(rows, axis=0)) == len(rows)
-
-
 def test_a_label_may_be_as_doubtful_as_where_it_came_from(titanic):
     models, test = titanic.models, titanic.test
     doubted = test.take(test.is_bad & ~test.agrees[:, 0])
@@ -100,11 +90,3 @@ def test_a_made_row_that_is_a_real_one_is_judged_as_that_row(titanic):
             getattr(made, name), getattr(test, name), err_msg=name
         )
     assert (made.row == -1).all()
-
-
-def test_rows_are_concatenated_in_order(titanic):
-    test = titanic.test
-    three, two = test.take(np.array([3])), test.take(np.array([0, 1]))
-    both = JudgedRows.stack_blocks([three, two])
-    assert both.parent.tolist() == [3, 0, 1]
-    assert both.features.equals(test.features.iloc[[3, 0, 1]].reset_index(drop=True))

@@ -23,7 +23,6 @@ from amlb_ext.core.tables import make_task
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.assemble import separate_sides
 from amlb_ext.hardening.fold import harden_group
-from amlb_ext.hardening.made_rows.screening import TakenRows
 from amlb_ext.hardening.split import split_task
 from amlb_ext.models.checks import count_copies
 from amlb_ext.sources.files import to_tasks
@@ -94,13 +93,6 @@ def test_nominal_columns_and_a_number_to_predict(tmp_path):
     assert len(hard.train) == hard.summary["train"] == 280
 
 
-def test_rows_learnt_from_the_population(tmp_path):
-    task = nominal_target(150)
-    hard = harden(task, synthesizer={"learn_from": "population"})
-    check(task, hard, tmp_path)
-    assert hard.summary["dropped"]["synthetic"]["real_row"] > 0
-
-
 def test_several_targets_with_the_same_rows(tmp_path):
     rng = np.random.default_rng(4)
     codes = rng.integers(0, 3, (200, 4))
@@ -154,18 +146,6 @@ def test_rows_that_repeat_by_chance_are_no_copies(task):
     test = features.iloc[task.folds[0].test]
     assert len(test.merge(features.iloc[task.folds[0].train])) > 20
     assert count_copies(task, 0) == 0
-
-
-def test_jitter_that_moves_nothing_makes_nothing(tmp_path):
-    task = numeric(200)
-    hard = harden(
-        task,
-        search={"operators": {"jitter": 0.0}, "kappa": 0.0},
-        synthesizer={"times": 0.0},
-    )
-    assert hard.summary["augmented"] == 0
-    assert hard.summary["dropped"]["augmented"]["real_row"] > 0
-    check(task, hard, tmp_path)
 
 
 @pytest.mark.exhaustive
@@ -249,21 +229,3 @@ def test_hard_rows_that_all_equal_test_rows_leave_nothing_to_train_on():
         fit=lambda known, asked: fit_to_train(known, asked, task.columns),
     )
     assert (len(pair.train), len(pair.test), left_out["train_real"]) == (0, 5, 4)
-
-
-def test_what_is_taken_is_the_table_and_the_test_rows_as_amlb_has_them():
-    table = pd.DataFrame({"c": ["a"] * 20 + ["z"] * 5, "n": np.arange(25.0)})
-    table["y"] = [0.0, 1.0] * 12 + [2.0]
-    task = make_task(table, "y", name="fitted")
-    task = task.with_folds((Fold(np.arange(20), np.arange(20, 25)),))
-    written = fit_to_train(
-        task.features.iloc[:20], task.features.iloc[20:], task.columns
-    )
-    taken = TakenRows((task.features, written.features))
-    asked = task.features.iloc[[3, 21, 21, 5]].reset_index(drop=True)
-    asked.loc[2, "c"] = "a"  # as row 21 is written beside these training rows
-    asked.loc[3, "n"] = 5.5
-    taken = TakenRows(taken.real, made=(asked.iloc[[3]],))
-    real, made = taken.repeated(asked)
-    assert real.tolist() == [True, True, True, False]
-    assert made.tolist() == [False, False, False, True]

@@ -79,17 +79,6 @@ def test_every_made_row_is_bad_and_has_a_bad_parent(regression):
         assert (provenance["source_row"] == -1).all()
 
 
-def test_full_is_the_untouched_test_fold(regression):
-    config = build_config(QUICK)
-    task = split_task(planted_regression(), config.split, config.seed)
-    full = regression.parts["full"].test
-    test = task.folds[0].test
-    pd.testing.assert_frame_equal(
-        full.features, task.features.iloc[test].reset_index(drop=True)
-    )
-    assert full.provenance["source_row"].tolist() == test.tolist()
-
-
 def test_region_weights_find_the_region(regression):
     full = regression.parts["full"].test
     weight = full.provenance["weight"].to_numpy()
@@ -200,20 +189,6 @@ def test_no_failures_suggests_an_alpha_that_gives_rows():
     assert 10 <= some.summary["bad"] <= 11  # four digits of alpha may let one more in
 
 
-def test_same_key_same_rows_other_seed_other_rows():
-    task = planted_regression(200)
-    layer = {"baseline": {"model": "ridge"}, "synthesizer": {"name": "local"}}
-    one, two = harden(task, **layer), harden(task, **layer)
-    for name in one.parts:
-        pd.testing.assert_frame_equal(
-            one.parts[name].test.features, two.parts[name].test.features
-        )
-    other = harden(task, seed=5, **layer)
-    assert not one.parts["synthetic"].test.features.equals(
-        other.parts["synthetic"].test.features
-    )
-
-
 def test_region_is_drawn_in_proportion_to_the_weights():
     # 3 rows weigh 2, 60 weigh 1: floor(66 / 2) = 33 rows, inclusion 1 and .5
     weights = np.r_[np.full(3, 2.0), np.ones(60)]
@@ -263,3 +238,28 @@ def test_test_rows_are_judged_as_amlb_gives_them():
     hit = (table["y"] == "yes").to_numpy()[rows["source_row"]]
     brier = (rows["f_0"] - ~hit) ** 2 + (rows["f_1"] - hit) ** 2
     assert brier.to_numpy() == pytest.approx(rows["loss"].to_numpy(), abs=1e-12)
+
+
+def test_full_is_the_untouched_test_fold(regression):
+    config = build_config(QUICK)
+    task = split_task(planted_regression(), config.split, config.seed)
+    full = regression.parts["full"].test
+    test = task.folds[0].test
+    pd.testing.assert_frame_equal(
+        full.features, task.features.iloc[test].reset_index(drop=True)
+    )
+    assert full.provenance["source_row"].tolist() == test.tolist()
+
+
+def test_same_key_same_rows_other_seed_other_rows():
+    task = planted_regression(200)
+    layer = {"baseline": {"model": "ridge"}, "synthesizer": {"name": "local"}}
+    one, two = harden(task, **layer), harden(task, **layer)
+    for name in one.parts:
+        pd.testing.assert_frame_equal(
+            one.parts[name].test.features, two.parts[name].test.features
+        )
+    other = harden(task, seed=5, **layer)
+    assert not one.parts["synthetic"].test.features.equals(
+        other.parts["synthetic"].test.features
+    )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
-    ExtraTreesClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -63,14 +62,6 @@ def test_missing_values_go_scikit_learns_way():
         forests.predict(fitted(RandomForestRegressor), np.full((2, 4), np.inf))
 
 
-def test_what_cannot_be_asked_is_refused_as_before():
-    model = fitted(RandomForestRegressor)
-    with pytest.raises(ValueError, match="features"):
-        forests.predict(model, FRESH[:, :3])
-    with pytest.raises(ValueError, match="0 sample"):
-        forests.predict(model, FRESH[:0])
-
-
 def test_a_subclass_and_other_models_predict_themselves():
     class Doubled(RandomForestRegressor):
         def predict(self, X):
@@ -82,14 +73,3 @@ def test_a_subclass_and_other_models_predict_themselves():
     np.testing.assert_array_equal(
         forests.predict_proba(dummy, FRESH), dummy.predict_proba(FRESH)
     )
-
-
-@pytest.mark.parametrize("kind", [ExtraTreesClassifier, RandomForestClassifier])
-@pytest.mark.parametrize("rows", [1, 57, 3000])
-def test_many_classes_have_the_same_bits(kind, rows):
-    y = np.r_[np.arange(60), RNG.integers(0, 60, 540)]
-    Z = RNG.normal(size=(60, 4))[y] + 0.5 * RNG.normal(size=(600, 4))
-    model = kind(20, min_samples_leaf=3, random_state=0).fit(Z, y)
-    fresh = RNG.normal(size=(rows, 4))
-    expected = model.predict_proba(fresh)
-    np.testing.assert_array_equal(forests.predict_proba(model, fresh), expected)

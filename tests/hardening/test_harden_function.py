@@ -230,13 +230,6 @@ def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path)
     assert verify_suite(copy) == []
 
 
-def test_one_task_and_dry_run(user, tmp_path, capsys):
-    out = tmp_path / "hard"
-    assert harden(user, out, "--dry-run", benchmark="mine#plain") == 0
-    assert "plain  binary" in capsys.readouterr().out
-    assert not out.exists()
-
-
 @pytest.mark.parametrize(
     ("benchmark", "more", "said"),
     [

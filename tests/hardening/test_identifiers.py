@@ -91,14 +91,6 @@ def test_what_is_left_out_is_named_and_can_be_kept():
     assert "kept because --keep says so: 'id'" in kept.notes[-1]
 
 
-def test_a_column_with_a_comma_and_a_space_is_quoted():
-    task = planted(**{"id, of a row": texts(*range(N))})
-    assert (
-        "--keep 'id, of a row'"
-        in select_columns(task, SourceConfig(), RequiredColumns()).notes[-1]
-    )
-
-
 def test_a_fitted_model_keeps_what_it_was_fitted_on():
     task = planted(id=texts(*range(N)), code=texts(*range(N)))
     demand = RequiredColumns("f.skops", frozenset({"x", "id"}))

@@ -9,7 +9,7 @@ import pytest
 from amlb_ext.core.config import build_config
 from amlb_ext.core.task import Fold, Origin
 from amlb_ext.hardening.fold import harden_fold
-from amlb_ext.hardening.weights import REPEATS, Region, repeat_by_weight
+from amlb_ext.hardening.weights import REPEATS, Region
 from amlb_ext.pipeline.folds import harden_calibrated
 from amlb_ext.sources.files import to_tasks
 from amlb_ext.sources.table import Table
@@ -62,11 +62,6 @@ def test_rows_where_f_is_likelier_to_fail_come_more_often():
     assert times.sum() == REPEATS * len(full)
     heavy, light = full.sort_values().index[-10:], full.sort_values().index[:10]
     assert times.reindex(heavy).mean() > times.reindex(light, fill_value=0).mean()
-
-
-def test_equal_weights_leave_every_row_once():
-    rows = repeat_by_weight(np.ones(9), np.random.default_rng(0))
-    assert rows.tolist() == list(range(9))
 
 
 def test_a_fold_learns_its_region_once(monkeypatch):

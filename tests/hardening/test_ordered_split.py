@@ -128,40 +128,6 @@ def test_no_group_is_on_both_sides_of_any_split():
     assert len(cross.judged) == len(cross.row)
 
 
-def test_rows_of_one_time_are_never_parted():
-    order = RowOrder(time=np.repeat([1.0, 2.0, 3.0, 4.0], 15))
-    for train, held in ordered_parts(np.zeros(60), 0, 5, 0, order):
-        assert order.time[train].max() < order.time[held].min()
-
-
-def test_classes_are_spread_over_the_groups():
-    y = np.tile([0, 0, 0, 1], 50)
-    order = RowOrder(group=np.repeat(np.arange(40), 5))
-    for _, held in ordered_parts(y, 2, 5, 0, order):
-        assert 0.1 < y[held].mean() < 0.4
-
-
-def test_a_column_of_dates_that_is_read_by_its_parts_orders_the_rows_as_well():
-    from amlb_ext.core.config import SourceConfig
-    from amlb_ext.core.task import Origin
-    from amlb_ext.sources.files import table_to_task
-    from amlb_ext.sources.table import Table
-
-    table = drifting()
-    read = table_to_task(
-        Table("t.csv", table),
-        name="t",
-        target="y",
-        kind=None,
-        origin=Origin("t"),
-        options=SourceConfig(read_as={"day": "date"}),
-    )
-    plain = make_task(table, "y", name="t")
-    by_parts = read_order(OrderedTable.of_task(read), time="day", group=None, gap=None)
-    by_text = read_order(OrderedTable.of_task(plain), time="day", group=None, gap=None)
-    assert np.array_equal(by_parts.time, by_text.time)
-
-
 def test_columns_that_order_are_no_features_unless_they_are_kept():
     task = ordered(drifting(), time="day")
     assert [column.name for column in task.columns] == ["shop", "x", "clock"]
@@ -219,3 +185,9 @@ def test_folds_of_a_source_that_mix_what_is_to_stay_apart_are_refused():
         with pytest.raises(DataError) as caught:
             split_task(task, SplitConfig(), seed=1)
         assert "leave" not in caught.value.remedy
+
+
+def test_rows_of_one_time_are_never_parted():
+    order = RowOrder(time=np.repeat([1.0, 2.0, 3.0, 4.0], 15))
+    for train, held in ordered_parts(np.zeros(60), 0, 5, 0, order):
+        assert order.time[train].max() < order.time[held].min()

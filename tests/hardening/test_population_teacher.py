@@ -74,23 +74,6 @@ def test_rows_of_the_population_fail_and_descend_from_a_real_bad_row(classes):
     ].any()  # no training row stands in the test file
 
 
-@pytest.mark.exhaustive
-def test_they_reach_places_that_the_few_failures_do_not_show():
-    frame = table(600)
-    reach = []
-    for learn_from in ("population", "failures"):
-        config = config_of(
-            hardness={"rule": "wrong"},
-            synthesizer={"learn_from": learn_from, "times": 30.0},
-        )
-        parts = harden_fold(task_of(frame, config), 0, config).parts
-        bad = parts["bad"].test.features[list("abc")].to_numpy()
-        made = parts["synthetic"].test.features[list("abc")].to_numpy()
-        gaps = np.linalg.norm(made[:, None] - bad[None], axis=2).min(axis=1)
-        reach.append(float(np.quantile(gaps, 0.75)))
-    assert reach[0] > 1.2 * reach[1]
-
-
 def test_teacher_is_a_distribution_around_the_oracle():
     rng = np.random.default_rng(0)
     Z = rng.random((500, 2))

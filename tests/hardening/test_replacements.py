@@ -64,35 +64,25 @@ def test_a_model_that_knows_the_category_decides_by_its_own_opinion():
     encoder, target = prepared(table())
     found = written(FittedBaseline(model("error", 50), "m", encoder, target), encoder)
     assert list(found.features["town"]) == ["c", "a"] * 5  # 9 is next to 8.5
-    assert found.changes.judged
+    assert found.judged
     assert list(found.substituted) == ["town", ""] * 5
-    assert found.changes.to_json()["replaced"] == {"town": 5}
+    assert found.to_json()["replaced"] == {"town": 5}
 
 
 def test_a_model_that_refuses_the_category_gets_the_most_frequent_one_and_that_is_said():
     encoder, target = prepared(table())
     found = written(FittedBaseline(model("error", 40), "m", encoder, target), encoder)
     assert list(found.features["town"]) == ["a", "a"] * 5
-    assert any(
-        "most frequent training value" in note.text for note in found.changes.notes()
-    )
+    assert any("most frequent training value" in note.text for note in found.notes())
 
 
 def test_a_file_of_predictions_cannot_be_asked():
     encoder, target = prepared(table())
     found = written(PredictionsBaseline(np.zeros(50), target), encoder)
     assert list(found.features["town"]) == ["a", "a"] * 5
-    notes = found.changes.notes()
+    notes = found.notes()
     assert notes[0].text.startswith("column 'town': 5 of 10 test cells (50.0%)")
     assert "F cannot be asked" in notes[1].text
-
-
-def test_rare_replacements_are_counted_without_a_note():
-    encoder, target = prepared(table())
-    found = written(PredictionsBaseline(np.zeros(50), target), encoder)
-    few = found.changes.__class__(rows=1000, replaced={"town": 10})
-    assert few.notes() == []
-    assert few.to_json()["replaced"] == {"town": 10}
 
 
 def test_rows_of_unknown_classes_are_counted_and_a_fold_of_nothing_else_is_refused():

@@ -94,16 +94,6 @@ def test_tournament_prefers_the_fittest():
     assert tournament(f, u).tolist() == [[3], [1], [0], [2]]
 
 
-def test_tournament_stays_within_each_point():
-    f = np.arange(12.0).reshape(4, 3)
-    winners = tournament(f, bits(32, 3, 4, 3))
-    np.testing.assert_array_equal(winners % 3, np.tile([0, 1, 2], (4, 1)))
-    top = np.full(
-        (3, 4, 3), 2**32 - 1, dtype=np.uint32
-    )  # the largest draw is the last individual
-    assert tournament(f, top).tolist() == [[9, 10, 11]] * 4
-
-
 def test_zero_rates_return_the_parents(world):
     Z, _, _, domain = world
     P = Z[:10].reshape(5, 2, D)
@@ -181,22 +171,6 @@ def test_blend_weights_are_uniform_in_their_range():
     assert abs(weight.var() - 1 / 3) < 0.006
 
 
-def test_mutation_moves_numbers_only_in_their_direction(world):
-    Z, _, _, _ = world
-    rng = np.random.default_rng(0)
-    P = Z[:40].reshape(10, 4, D)
-    direction = np.where(rng.random((4, D)) < 0.5, 1.0, -1.0)
-    direction[:, :M] = 0.0
-    C = P.copy()
-    mutate_numbers(
-        C, bits(16, 10, 4, D), steps=mutation_steps(0.5), direction=0.1 * direction
-    )
-    moved = (C - P)[..., M:] * direction[:, M:]
-    assert np.nanmin(moved) >= 0
-    np.testing.assert_array_equal(C[..., :M], P[..., :M])
-    np.testing.assert_array_equal(np.isnan(C), np.isnan(P))
-
-
 @pytest.mark.parametrize("rate", [0.025, 0.2, 1.0])
 def test_mutation_steps_are_half_normal_at_their_rate(rate):
     steps = mutation_steps(rate)
@@ -229,23 +203,6 @@ def test_draws_are_pinned():
     assert RandomWords(1, 0).bits32(2).tolist() == [4263823863, 3501028471]
 
 
-def test_classification_fitness_pushes_every_class():
-    # the row's own class loses probability from top to bottom: fitness must rise, for both
-    f = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.1, 0.9]]])
-    P, bad = np.zeros((3, 1, 1)), np.zeros((1, 1))
-    for label, p in ((0, f), (1, f[..., ::-1])):
-        y = np.array([label])
-        L = fitness(p, y, P, bad=bad, kappa=1.0, n_categorical=0)
-        assert np.all(np.diff(L[:, 0]) > 0)
-
-
-def test_no_steps_near_a_point_returns_something_as_fit(world):
-    best, value = search(world, 5, generations=0, start="near", kappa=0.0)
-    # with kappa 0 the bad point itself is the optimum, and it is in the first population
-    np.testing.assert_array_equal(best, world[0][:5])
-    np.testing.assert_array_equal(value, np.zeros(5))
-
-
 @pytest.mark.parametrize("start", ["near", "unique"])
 @pytest.mark.parametrize("population", [12, 1500])
 def test_result_does_not_depend_on_chunks_or_neighbours(
@@ -266,18 +223,6 @@ def test_result_does_not_depend_on_chunks_or_neighbours(
         np.testing.assert_array_equal(whole[:some], alone)
 
 
-def test_predict_is_asked_for_whole_chunks(world):
-    asked = []
-
-    def counting(rows):
-        asked.append(len(rows))
-        return world[2](rows)
-
-    search(world, 200, predict=counting, population=50, generations=3)
-    # F(X_b), then the first population and three generations of all 200 points
-    assert asked == [200, *[10_000] * 4]
-
-
 @pytest.mark.parametrize("population", [2, 3, 7])
 def test_odd_and_small_populations_keep_the_best(world, population):
     values = [
@@ -286,12 +231,6 @@ def test_odd_and_small_populations_keep_the_best(world, population):
     ]
     # the same stream: more generations only add to what was found
     assert np.all(np.diff(values, axis=0) >= 0)
-
-
-def test_nothing_to_search_is_nothing_found(world):
-    best, value = search(world, 0)
-    assert best.shape == (0, D)
-    assert value.shape == (0,)
 
 
 def test_search_stays_in_the_domain_and_improves(world):
@@ -358,3 +297,36 @@ def test_deap_engine_gives_the_global_stream_back(world):
     random.seed(1)
     search(world, 1, engine=genetic_search_deap, population=4, generations=1, seed=7)
     assert random.random() == expected
+
+
+def test_mutation_moves_numbers_only_in_their_direction(world):
+    Z, _, _, _ = world
+    rng = np.random.default_rng(0)
+    P = Z[:40].reshape(10, 4, D)
+    direction = np.where(rng.random((4, D)) < 0.5, 1.0, -1.0)
+    direction[:, :M] = 0.0
+    C = P.copy()
+    mutate_numbers(
+        C, bits(16, 10, 4, D), steps=mutation_steps(0.5), direction=0.1 * direction
+    )
+    moved = (C - P)[..., M:] * direction[:, M:]
+    assert np.nanmin(moved) >= 0
+    np.testing.assert_array_equal(C[..., :M], P[..., :M])
+    np.testing.assert_array_equal(np.isnan(C), np.isnan(P))
+
+
+def test_classification_fitness_pushes_every_class():
+    # the row's own class loses probability from top to bottom: fitness must rise, for both
+    f = np.array([[[0.9, 0.1]], [[0.5, 0.5]], [[0.1, 0.9]]])
+    P, bad = np.zeros((3, 1, 1)), np.zeros((1, 1))
+    for label, p in ((0, f), (1, f[..., ::-1])):
+        y = np.array([label])
+        L = fitness(p, y, P, bad=bad, kappa=1.0, n_categorical=0)
+        assert np.all(np.diff(L[:, 0]) > 0)
+
+
+def test_no_steps_near_a_point_returns_something_as_fit(world):
+    best, value = search(world, 5, generations=0, start="near", kappa=0.0)
+    # with kappa 0 the bad point itself is the optimum, and it is in the first population
+    np.testing.assert_array_equal(best, world[0][:5])
+    np.testing.assert_array_equal(value, np.zeros(5))

@@ -46,23 +46,6 @@ def test_atoms_come_back_as_often_as_they_were_seen():
     assert np.isin(back[back > 2], values).mean() < 0.1
 
 
-def test_integers_come_back_on_seen_values():
-    values = np.repeat(rng().permutation(60)[:40], 3).astype(float)
-    assert np.isin(
-        NormalScores(values).inverse(rng().standard_normal(5000)), values
-    ).all()
-
-
-def test_codes_are_compacted():
-    X = rng().choice([7, 4000, 19], size=(50, 1)).astype(float)
-    prep = TablePrep().fit(X, 1, rng())
-    codes, numbers, _ = prep.transform(X)
-    assert prep.cards_ == (3,)
-    assert numbers.shape == (50, 0)
-    assert set(codes[:, 0]) == {0, 1, 2}
-    np.testing.assert_array_equal(prep.inverse(codes, numbers, rng()), X)
-
-
 def test_round_trip_with_holes_constants_and_empty_columns():
     X = np.column_stack(
         [

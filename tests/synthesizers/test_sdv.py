@@ -1,10 +1,5 @@
 """The models of SDV, beyond the contract; what needs no SDV comes first."""
 
-import os
-import subprocess
-import sys
-
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,15 +41,6 @@ def test_asked_for_without_the_package(name, monkeypatch):
     X, y = table()
     with pytest.raises(ConfigError, match=says):
         SYNTHESIZERS[name].load()().fit(X, y, cards=(2,), n_classes=2, rng=rng())
-
-
-@pytest.mark.exhaustive
-def test_making_one_imports_no_sdv():
-    code = (
-        "import sys; from amlb_ext.synthesizers.sdv import CTGAN; CTGAN();"
-        "sys.exit(bool({'sdv', 'ctgan', 'rdt'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("kind", KINDS[:3])
@@ -152,31 +138,3 @@ def test_rows_of_a_class_hang_with_it_as_in_the_models_own_draws(model):
     assert own > 0.3
     # the error of a correlation of 1,000 rows is .03, and twice that for the other share of classes
     assert np.corrcoef(new[:, 1], labels)[0, 1] == pytest.approx(own, abs=0.15)
-
-
-@pytest.mark.usefixtures("sdv")
-def test_no_process_no_chatter_no_file(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    X, y = table(600)  # from 500 rows on ctgan transforms columns in joblib's processes
-    started = []
-    monkeypatch.setattr(
-        joblib.parallel.BACKENDS["loky"],
-        "configure",
-        lambda *_, **__: started.append(1),
-    )
-    CTGAN(epochs=1).fit(X, y, cards=(2,), n_classes=2, rng=rng()).sample(5, rng())
-    assert started == []
-    out, err = capsys.readouterr()
-    assert (out, err) == ("", "")
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.usefixtures("sdv")
-def test_a_number_follows_its_target():
-    # x is the target: rows near in the target are near in x
-    y = rng().random(300)
-    X = np.column_stack([y, rng(1).random(300)])
-    model = SDVCopula().fit(X, y, cards=(), n_classes=0, rng=rng())
-    asked = np.repeat([0.1, 0.5, 0.9], 50)
-    new, _ = model.sample(150, rng(), y=asked)
-    assert np.abs(new[:, 0] - asked).mean() < 0.1

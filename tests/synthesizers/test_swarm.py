@@ -120,25 +120,6 @@ def test_the_decoder_is_that_of_the_network(space):
     assert np.allclose(log_p, expected[1].numpy(), atol=1e-4)
 
 
-def test_rows_of_a_mixture_are_rows_of_the_table(space):
-    theta = np.array([1.5, -0.5, 0.5, -0.5]) @ space.initial
-    X, y = space.sample(theta, 200, np.random.default_rng(0))
-    assert set(X[:, 0]) <= {0.0, 1.0, 2.0}
-    assert X[:, 1:].min() >= 0
-    assert X[:, 1:].max() <= 1
-    assert set(y) <= {0, 1}
-
-
-def test_generators_differ_and_the_same_stream_gives_the_same_rows(space):
-    means = []
-    for theta in space.initial:
-        first, _ = space.sample(theta, 300, np.random.default_rng(3))
-        again, _ = space.sample(theta, 300, np.random.default_rng(3))
-        assert np.array_equal(first, again)
-        means.append(first[:, 1:].mean(axis=0))
-    assert np.ptp(means, axis=0).max() > 0.05
-
-
 @pytest.mark.parametrize("n_classes", [0, 3])
 def test_the_target_follows_the_columns(n_classes):
     X, y = two_groups(300, n_classes)

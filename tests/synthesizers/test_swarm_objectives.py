@@ -45,16 +45,6 @@ def test_separate_telescopes_to_the_range():
     assert separate(scored(s)) == pytest.approx((p[-1] - p[0]) / (len(p) - 1))
 
 
-def test_soft_difficulty_is_noise_plus_excess():
-    t = RNG.dirichlet([1.0, 1.0, 1.0], N_ROWS)
-    predicted = RNG.integers(0, 3, (4, N_ROWS))
-    y = RNG.integers(0, 3, N_ROWS)
-    soft = scored(t[np.arange(N_ROWS), predicted])
-    excess = scored(performance(predicted, "honest", y=y, t=t))
-    noise = (1 - t.max(axis=1)).mean()
-    assert difficult(soft) == pytest.approx(noise + difficult(excess))
-
-
 def test_flipped_labels_win_literally_and_gain_nothing_honestly():
     """A generator that flips labels which all takers get right."""
     truth = RNG.integers(0, 2, N_ROWS)

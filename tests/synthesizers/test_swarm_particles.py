@@ -49,20 +49,6 @@ def test_weights_and_coefficients_are_one_search(swarm_class):
     assert np.abs(weights - coefficients @ THETA).max() < 1e-10
 
 
-def test_a_random_number_per_coordinate_would_leave_the_hull():
-    """The check can fail: the usual swarm, with its random vectors, does."""
-
-    class Usual(PaperSwarm):
-        def _move_particle(self, i):
-            pull = self.rng.random((2, D)) * 1.5
-            towards = np.stack([self.p[i] - self.x[i], self.best - self.x[i]])
-            self.v[i] = 0.7 * self.v[i] + (pull * towards).sum(axis=0)
-            self.x[i] = self.x[i] + self.v[i]
-
-    visited = run_search(Usual(THETA, np.random.default_rng(1)), value_of)
-    assert np.linalg.matrix_rank(visited - THETA[0]) > 2 * N
-
-
 def test_step_zero_returns_the_start():
     settings = SwarmSettings(step=0.0)
     swarm = PaperSwarm(np.eye(N), np.random.default_rng(0), settings)
@@ -72,12 +58,6 @@ def test_step_zero_returns_the_start():
     assert np.array_equal(swarm.best, np.eye(N)[best])
     # patience: the start and five iterations without a gain
     assert len(visited) == N * (1 + settings.patience)
-
-
-def test_code_shrinks_the_step_after_every_particle():
-    swarm = CodeSwarm(np.eye(N), np.random.default_rng(0))
-    swarm.tell(value_of(swarm.ask() @ THETA))
-    assert swarm.step == pytest.approx(0.8 * 0.95**N)
 
 
 @pytest.mark.parametrize("search_class", [RandomSoups, CmaSearch])
@@ -102,3 +82,17 @@ def test_two_generators_are_refused():
         ConfigError, match="2 initial generators, a swarm needs 3 or more"
     ):
         PaperSwarm(np.eye(2), np.random.default_rng(0))
+
+
+def test_a_random_number_per_coordinate_would_leave_the_hull():
+    """The check can fail: the usual swarm, with its random vectors, does."""
+
+    class Usual(PaperSwarm):
+        def _move_particle(self, i):
+            pull = self.rng.random((2, D)) * 1.5
+            towards = np.stack([self.p[i] - self.x[i], self.best - self.x[i]])
+            self.v[i] = 0.7 * self.v[i] + (pull * towards).sum(axis=0)
+            self.x[i] = self.x[i] + self.v[i]
+
+    visited = run_search(Usual(THETA, np.random.default_rng(1)), value_of)
+    assert np.linalg.matrix_rank(visited - THETA[0]) > 2 * N

@@ -139,20 +139,6 @@ def test_a_fitted_model_holds_no_rows(name):
     assert not [a.shape for a in found if a.ndim > 1 and n in a.shape]
 
 
-@pytest.mark.parametrize("name", ["vae", "copula", "local"])
-@pytest.mark.parametrize("n", [20, 6000])
-def test_from_a_handful_of_rows_to_many(name, n):
-    X, y = table(n)
-    model = make_synthesizer(SynthesizerConfig(name=name))
-    if name == "vae":
-        model.set_params(max_steps=20)
-    rng = np.random.default_rng(0)
-    new, labels = model.fit(X, y, cards=(2, 4), n_classes=2, rng=rng).sample(300, rng)
-    assert new.shape == (300, 5)
-    assert np.isfinite(new).all()
-    assert set(labels) <= set(y)
-
-
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU that torch can use")
 def test_a_model_from_a_gpu_samples_without_one():
     model, X = fitted(200, epochs=2)
@@ -161,15 +147,3 @@ def test_a_model_from_a_gpu_samples_without_one():
     first = model.sample(9, np.random.default_rng(0))[0]
     np.testing.assert_array_equal(first, thawed.sample(9, np.random.default_rng(0))[0])
     assert first.shape == (9, X.shape[1])
-
-
-def test_cpu_is_the_same_as_auto_without_a_gpu():
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU: auto takes it")
-    draws = [
-        fitted(40, epochs=2, device=device)[0]
-        .sample(9, np.random.default_rng(0))[0]
-        .tobytes()
-        for device in ("auto", "cpu")
-    ]
-    assert draws[0] == draws[1]

@@ -18,11 +18,7 @@ from amlb_ext.hardening.baseline import forests
 from amlb_ext.hardening.baseline.estimator import AskLedger, Baseline, fill_missing
 from amlb_ext.hardening.split import CvSplits
 from amlb_ext.models.files import is_baseline_file
-from amlb_ext.models.registry import (
-    READERS,
-    import_estimator,
-    parse_model,
-)
+from amlb_ext.models.registry import READERS, import_estimator, parse_model
 from amlb_ext.models.service import is_service
 
 #: Most rows of a fold where F's answers cost and the user names no limit.
@@ -57,16 +53,11 @@ def ask_limit(config: BaselineConfig, kind: Kind) -> int | None:
     # a short name, and a file, of which only the user knows what its answers cost
     if "." not in config.model or is_baseline_file(config):
         return None
-    declared = _declared_limit(config, kind)
-    return declared or None
-
-
-def _declared_limit(config: BaselineConfig, kind: Kind) -> int:
     path = parse_model(config, kind).path
     package, _, _ = path.partition(".")
     if package in IN_CONTEXT:
         return DEFAULT_LIMIT
-    return int(getattr(import_estimator(path), DECLARATION, 0))
+    return int(getattr(import_estimator(path), DECLARATION, 0)) or None
 
 
 class AskedBaseline(Baseline):
@@ -195,19 +186,9 @@ class SurrogateBaseline(Baseline):
         forest = ExtraTreesRegressor(TREES, max_features=None, random_state=seed)
         self.forest_ = forest.fit(fill_missing(Z), answers)
 
-    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> SurrogateBaseline:
-        """Nothing to fit: F's answers are all that it learns from."""
-        return self
-
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Return what F is expected to say."""
         f = forests.predict(self.forest_, fill_missing(Z))
         if self.n_classes == 2:
             return np.column_stack([1 - f, f])
         return f
-
-    def cross_fit(
-        self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
-    ) -> tuple[np.ndarray, list[Baseline]]:
-        """Predict the rows; there is nothing to fit again."""
-        return self.predict(Z), []

@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from amlb_ext.core.errors import HardsynthError, ModelError
-from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.core.task import Kind
 from amlb_ext.hardening.baseline import forests
@@ -79,7 +78,7 @@ class AskLedger:
             raise ModelError(
                 f"this fold needs F's answers for {needed:,} rows at least, and it may be asked "
                 f"about {self.limit:,}",
-                f"--ask-at-most {suggested_limit(needed)}, or make fewer rows, e.g. with "
+                f"--ask-at-most {2 * needed}, or make fewer rows, e.g. with "
                 "--no-train-hard",
             )
 
@@ -97,23 +96,6 @@ class AskLedger:
             "proposed": self.proposed,
             "confirmed": self.confirmed,
         }
-
-    def note(self) -> Note:
-        """Return what a reader of the fold must know."""
-        return Note(kind="asked", counts=self.to_json())
-
-
-def suggested_limit(needed: int) -> int:
-    """Return a limit with room for a search, in two figures.
-
-    Examples
-    --------
-    >>> suggested_limit(4321), suggested_limit(52_000)
-    (8700, 110000)
-    """
-    doubled = 2 * needed
-    unit = 10 ** max(0, len(str(doubled)) - 2)
-    return -(-doubled // unit) * unit
 
 
 class Baseline(ABC):
@@ -141,9 +123,9 @@ class Baseline(ABC):
     refit_problem_ = ""
     decided_: np.ndarray | None = None
 
-    @abstractmethod
     def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> Baseline:
-        """Fit on the training rows (or do nothing, when F came fitted)."""
+        """Fit on the training rows; where F came fitted there is nothing to do."""
+        return self
 
     @abstractmethod
     def predict(self, Z: np.ndarray) -> np.ndarray:
@@ -161,7 +143,6 @@ class Baseline(ABC):
         """Predict rows in canonical form, those with values unknown to the training rows too."""
         return self.predict(encoder.transform(features))
 
-    @abstractmethod
     def cross_fit(
         self, Z: np.ndarray, y: np.ndarray, rows: np.ndarray, parts: CvSplits, seed: int
     ) -> tuple[np.ndarray, list[Baseline]]:
@@ -191,6 +172,7 @@ class Baseline(ABC):
             :attr:`refit_problem_`, or where a part holds one class only, which is then what is
             expected of its rows.
         """
+        return self.predict_rows(Z, rows), []
 
 
 class EstimatorBaseline(Baseline):

@@ -128,22 +128,13 @@ class FittedBaseline(Baseline):
         self.dtypes = dtypes or {}
         self.adapter = ModelAdapter(model, name)
 
-    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> FittedBaseline:
-        """Keep the model as it came."""
-        return self
-
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Decode the rows, ask the model, and scale its predictions or order its classes."""
-        return self.predict_frame(self._source_frame(Z))
+        return self.answer_frame(self._source_frame(Z)).f
 
     def predict_table(self, encoder: Encoder, features: pd.DataFrame) -> np.ndarray:
         """Predict rows in canonical form; the model may know values that our training rows lack."""
-        return self.predict_frame(
-            to_source_frame(encoder.columns, features, self.dtypes)
-        )
-
-    def predict_frame(self, frame: pd.DataFrame) -> np.ndarray:
-        """Predict rows with the columns of the source."""
+        frame = to_source_frame(encoder.columns, features, self.dtypes)
         return self.answer_frame(frame).f
 
     def answer_frame(self, frame: pd.DataFrame) -> Answers:
@@ -182,26 +173,19 @@ class FittedBaseline(Baseline):
         if answers.decided is not None:
             told = decide(f, find_cut(f, answers.decided))
             self._decides_apart = not np.array_equal(told, answers.decided)
+        fits: list[Baseline] = []
         self.refit_problem_ = ""
-        if isinstance(self.model, RemoteModel):
-            self.refit_problem_ = "it is a service, which nothing here can fit"
-            return f, []
-        if not self.adapter.can_fit_again:
-            self.refit_problem_ = f"{self.name} is no model that scikit-learn can clone"
-            return f, []
         try:
             twins = self._fit_clones(frame, y, parts, seed)
             # on all training rows: one without a category of theirs may refuse them
-            by_twin = [twin.predict_frame(frame) for twin in twins]
+            by_twin = [twin.answer_frame(frame).f for twin in twins]
+            if all(np.array_equal(f_twin, f) for f_twin in by_twin):
+                raise ModelError(
+                    "fitted again, it predicts the same: it does not learn"
+                )
+            fits += twins
         except ModelError as error:
             self.refit_problem_ = error.message
-            return f, []
-        if all(np.array_equal(f_twin, f) for f_twin in by_twin):
-            self.refit_problem_ = (
-                "fitted again, it predicts the same: it does not learn"
-            )
-            return f, []
-        fits: list[Baseline] = [*twins]
         return f, fits
 
     def _check_answers(self, answers: Answers, y: np.ndarray) -> None:
@@ -223,6 +207,10 @@ class FittedBaseline(Baseline):
     def _fit_clones(
         self, frame: pd.DataFrame, y: np.ndarray, parts: CvSplits, seed: int
     ) -> list[FittedBaseline]:
+        if isinstance(self.model, RemoteModel):
+            raise ModelError("it is a service, which nothing here can fit")
+        if not self.adapter.can_fit_again:
+            raise ModelError(f"{self.name} is no model that scikit-learn can clone")
         table = GivenTable.of_rows(frame)
         targets, is_known = self._targets_of_model(y)
         twins = []
@@ -277,10 +265,6 @@ class PredictionsBaseline(Baseline):
         self.answers = answers
         self.target = target
 
-    def fit(self, Z: np.ndarray, y: np.ndarray, seed: int) -> PredictionsBaseline:
-        """Nothing to fit."""
-        return self
-
     def predict(self, Z: np.ndarray) -> np.ndarray:
         """Refuse: only the table's rows have predictions."""
         raise ModelError(
@@ -310,7 +294,7 @@ class PredictionsBaseline(Baseline):
 def to_source_frame(
     columns: Sequence[Column],
     features: pd.DataFrame,
-    dtypes: Mapping[str, Any] | None = None,
+    dtypes: Mapping[str, Any],
 ) -> pd.DataFrame:
     """Return rows in canonical form as a user's model knows them.
 
@@ -318,14 +302,13 @@ def to_source_frame(
     ----------
     columns : sequence of Column
     features : DataFrame of shape (n, d)
-    dtypes : mapping of str to dtype, optional
-        Types of the source's columns; plain columns, integers as integers, when omitted.
+    dtypes : mapping of str to dtype
+        Types of the source's columns; a column without one stays plain, integers as integers.
     """
     frame = features.copy()
-    known = dtypes or {}
     for column in columns:
         values = frame[column.name]
-        frame[column.name] = _as_source(values, column, known.get(column.name))
+        frame[column.name] = _as_source(values, column, dtypes.get(column.name))
     return frame
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,10 @@ class Chooser:
 
     def __call__(self, features: pd.DataFrame) -> np.ndarray:
         """Return predictions of rows in canonical form, side by side, ``(n, ...)``."""
-        predictions = [
-            baseline.predict_table(self.encoder, features)
-            for baseline in self.baselines
-        ]
-        # side by side, so that a replacement is judged by all targets at once
-        return np.column_stack(predictions)
+        # so that a replacement is judged by all targets at once
+        return np.column_stack(
+            [each.predict_table(self.encoder, features) for each in self.baselines]
+        )
 
     def fit(
         self, train: pd.DataFrame, test: pd.DataFrame, task: Task
@@ -84,13 +82,18 @@ class Chooser:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changes:
-    """What was left out and replaced among the test rows of a fold.
+class WrittenRows:
+    """The test rows of a fold as they are written, and what was left out and replaced.
 
     Attributes
     ----------
-    rows : int
-        Test rows that are written.
+    rows : ndarray of int
+        Positions in the table.
+    features : DataFrame
+        In canonical form.
+    substituted : ndarray of str
+        For each row the written names of the columns whose cells were replaced, with commas
+        between.
     left_out : dict of str to int
         Test rows left out, by reason: ``unknown_class``.
     replaced : dict of str to int
@@ -101,14 +104,16 @@ class Changes:
         Whether F chose the replacements; else the most frequent training values stand there.
     """
 
-    rows: int
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    replaced: Mapping[str, int] = field(default_factory=dict)
-    copies: int = 0
-    judged: bool = True
+    rows: np.ndarray
+    features: pd.DataFrame
+    substituted: np.ndarray
+    left_out: Mapping[str, int]
+    replaced: Mapping[str, int]
+    copies: int
+    judged: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields for the fold's summary."""
+        """Return the counts for the fold's summary."""
         return {
             "left_out": dict(self.left_out),
             "replaced": dict(self.replaced),
@@ -119,9 +124,9 @@ class Changes:
         """Return what the counts alone do not tell a reader of the fold."""
         notes = []
         for name, count in self.replaced.items():
-            share = count / max(1, self.rows)
+            share = count / len(self.rows)
             if share > TELLING_SHARE:
-                counts = {"cells": count, "rows": self.rows, "share": share}
+                counts = {"cells": count, "rows": len(self.rows), "share": share}
                 notes.append(
                     Note(kind="column replaced", counts=counts, words={"column": name})
                 )
@@ -130,20 +135,6 @@ class Changes:
         if self.copies:
             notes.append(Note(kind="replaced copies", counts={"rows": self.copies}))
         return notes
-
-
-@dataclass(frozen=True, kw_only=True)
-class WrittenRows:
-    """Test rows as they are written.
-
-    ``rows`` are positions in the table, ``features`` in canonical form, ``substituted`` the
-    written names of the columns whose cells were replaced, with commas between.
-    """
-
-    rows: np.ndarray
-    features: pd.DataFrame
-    substituted: np.ndarray
-    changes: Changes
 
 
 def known_classes(task: Task, fold: int) -> tuple[np.ndarray, dict[str, int]]:
@@ -183,19 +174,14 @@ def write_test_rows(task: Task, fold: int, chooser: Chooser) -> WrittenRows:
     train = task.features.iloc[task.folds[fold].train]
     test = task.features.iloc[rows]
     fitted, judged = chooser.fit(train, test, task)
-    replaced = Counter(name for _, name in fitted.cells)
-    changes = Changes(
-        rows=len(rows),
-        left_out=left_out,
-        replaced=dict(replaced),
-        copies=len(fitted.copies),
-        judged=judged,
-    )
     return WrittenRows(
         rows=rows,
         features=fitted.features,
         substituted=substituted_names(task, fitted.cells, len(rows)),
-        changes=changes,
+        left_out=left_out,
+        replaced=Counter(name for _, name in fitted.cells),
+        copies=len(fitted.copies),
+        judged=judged,
     )
 
 

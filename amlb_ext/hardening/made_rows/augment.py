@@ -57,7 +57,12 @@ def augment_bad_rows(
     # as many for each bad row as fit into max_rows, one at least
     affordable = config.max_rows // max(1, len(bad))
     copies = min(config.copies, max(1, affordable))
-    reason = _why_no_search(models, copies)
+    reason = ""
+    if not models.can_search:
+        reason = "no search"
+    elif copies and config.operators.categoricals == "frozen":
+        has_numbers = models.encoder.n_categorical_ < models.Z.shape[1]
+        reason = "" if has_numbers else "nothing to search"
     notes: tuple[Note, ...] = ()
     if reason or not len(bad):
         # of a side without bad rows there is nothing to remark
@@ -66,7 +71,22 @@ def augment_bad_rows(
         return MadeRows(rows=no_made_rows(models, real), notes=notes)
 
     collector = MadeRowsCollector(models, real, taken)
-    domain = _learn_search_domain(models, real)
+    relations = models.relations
+    bound_genes: dict[str, Any] = {}
+    if relations is not None:
+        # which genes keep the bad row's value, and what computes those that are determined
+        bound_genes["frozen"] = relations.keeps_parent_value(models.encoder)
+        bound_genes["derive"] = relations.derive_encoded(models.encoder)
+    domain = learn_domain(
+        real.Z,
+        models.Z,
+        without_single_axis(models.y),
+        n_classes=models.n_classes,
+        n_categorical=models.encoder.n_categorical_,
+        omega=models.omega,
+        **bound_genes,
+    )
+    numeric = slice(domain.n_categorical, None)
     rng = np.random.default_rng(seed)
     searched = bad
     if len(bad) > config.max_rows:
@@ -88,14 +108,22 @@ def augment_bad_rows(
         neighbours = _search_neighbours(
             models, real.Z[parent], y, domain=domain, seed=search_seeds[attempt]
         )
+        # numbers are moved by noise, within the bounds of the search
+        moved = neighbours.copy()
+        if config.operators.jitter:
+            shape = moved[:, numeric].shape
+            moved[:, numeric] += rng.normal(0.0, config.operators.jitter, size=shape)
+        moved[:, numeric] = np.clip(
+            moved[:, numeric], domain.low[numeric], domain.high[numeric]
+        )
         passed = collector.screen(
-            Z=_jitter_numbers(neighbours, domain, config, rng),
+            Z=moved,
             y=y,
             parent=parent,
             repairs=attempt >= REPAIRING_TRY or attempt == config.operators.tries - 1,
         )
         # without relations, where a whole try fails, the next would fail too
-        if not len(passed) and models.relations is None:
+        if not len(passed) and relations is None:
             break
         missing = (copies - copies_so_far)[passed.parent]
         passed = passed.take(_order_within(passed.parent) < missing)
@@ -107,38 +135,6 @@ def augment_bad_rows(
         # "+" leaves out the reasons that no row was dropped for
         dropped=+collector.dropped,
         notes=notes,
-    )
-
-
-def _why_no_search(models: FoldModels, copies: int) -> str:
-    """Return the kind of note on why no bad row can be augmented; empty where one can."""
-    if not models.can_search:
-        return "no search"
-    nothing_numeric = models.encoder.n_categorical_ == models.Z.shape[1]
-    if (
-        copies
-        and nothing_numeric
-        and models.config.search.operators.categoricals == "frozen"
-    ):
-        return "nothing to search"
-    return ""
-
-
-def _learn_search_domain(models: FoldModels, real: JudgedRows) -> Domain:
-    """Return what the search may do to a row of this side."""
-    bound_genes: dict[str, Any] = {}
-    if models.relations is not None:
-        # which genes keep the bad row's value, and what computes those that are determined
-        bound_genes["frozen"] = models.relations.keeps_parent_value(models.encoder)
-        bound_genes["derive"] = models.relations.derive_encoded(models.encoder)
-    return learn_domain(
-        real.Z,
-        models.Z,
-        without_single_axis(models.y),
-        n_classes=models.n_classes,
-        n_categorical=models.encoder.n_categorical_,
-        omega=models.omega,
-        **bound_genes,
     )
 
 
@@ -201,21 +197,6 @@ def _search_neighbours(
         oracle=predict_oracle if config.operators.fitness == "reducible" else None,
     )
     return best
-
-
-def _jitter_numbers(
-    Z: np.ndarray, domain: Domain, config: SearchConfig, rng: np.random.Generator
-) -> np.ndarray:
-    """Move the numeric columns of encoded rows by noise, within the bounds of the search."""
-    numeric = slice(domain.n_categorical, None)
-    numbers = Z[:, numeric]
-    if config.operators.jitter:
-        numbers = numbers + rng.normal(0.0, config.operators.jitter, size=numbers.shape)
-    low = domain.low[numeric]
-    high = domain.high[numeric]
-    moved = Z.copy()
-    moved[:, numeric] = np.clip(numbers, low, high)
-    return moved
 
 
 def _order_within(groups: np.ndarray) -> np.ndarray:

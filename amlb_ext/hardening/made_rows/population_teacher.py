@@ -88,16 +88,12 @@ class Teacher:
         if self.n_classes:
             codes = np.broadcast_to(np.arange(self.n_classes), t.shape)
             p = np.clip(t, FLOOR, None)
-            total = p.sum(axis=1, keepdims=True)
-            return codes, p / total
+            return codes, p / p.sum(axis=1, keepdims=True)
         # T(x) + s(x) e: rows against quantiles of e
-        expected = t[:, None]
-        spread = self.spread(Z)[:, None]
-        y = expected + spread * self.residuals_
+        y = t[:, None] + self.spread(Z)[:, None] * self.residuals_
         # no outcome lies beyond the targets that were seen
         y = np.clip(y, self.low_, self.high_)
-        equal_chances = np.full(y.shape, 1 / QUANTILES)
-        return y, equal_chances
+        return y, np.full(y.shape, 1 / QUANTILES)
 
 
 def failing_chance(
@@ -117,12 +113,9 @@ def failing_chance(
     outcomes, chance : ndarray of shape (n, q)
     """
     is_bad = np.empty(outcomes.shape, dtype=bool)
-    # rules read rows with an axis of targets, and here there is one
-    f = f[:, None]
-    t = t[:, None]
     for number in range(outcomes.shape[1]):
-        y = outcomes[:, [number]]
-        hardness = rule.hardness(y, f, t)
+        # rules read rows with an axis of targets, and here there is one
+        hardness = rule.hardness(outcomes[:, [number]], f[:, None], t[:, None])
         is_bad[:, number] = rule.select(hardness)
     return chance * is_bad
 
@@ -162,8 +155,7 @@ def draw_outcomes(
     total_chance = chance.sum(axis=1)
     if mass is None:
         mass = total_chance
-    is_possible = (mass > 0) & (total_chance > 0)
-    able = np.flatnonzero(is_possible)
+    able = np.flatnonzero((mass > 0) & (total_chance > 0))
     if not len(able):
         return able, outcomes[able, 0]
     drawn, _ = draw_region(mass[able], rng, smallest=1)
@@ -176,40 +168,8 @@ def draw_outcomes(
     height = rng.random((len(kept), 1)) * total
     which = (height > steps).sum(axis=1)
     # rounding may lift the height above the last step
-    last = steps.shape[1] - 1
-    which = np.minimum(which, last)
+    which = np.minimum(which, steps.shape[1] - 1)
     return kept, outcomes[kept, which]
-
-
-def expected_failures(
-    models: FoldModels,
-    teacher: Teacher,
-    Z: np.ndarray,
-    *,
-    most: int,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of the proposed rows that are drawn as failures of F, and their targets.
-
-    Parameters
-    ----------
-    models : FoldModels
-        Of a single target.
-    teacher : Teacher
-    Z : ndarray of shape (n, d)
-        Proposed rows.
-    most : int
-    rng : Generator
-    """
-    if not len(Z):
-        # every row that was proposed may have been a copy
-        return Z, np.empty(0)
-    t = models.predict_oracle(Z)[:, 0]
-    f = models.predict_baseline(Z)[:, 0]
-    outcomes, chance = teacher.outcomes(Z, t)
-    failing = failing_chance(models.rule, f, t, outcomes, chance)
-    kept, y = draw_outcomes(outcomes, failing, rng, most)
-    return Z[kept], y
 
 
 # Rows drawn from the population, of which the teacher keeps failures.
@@ -276,10 +236,14 @@ def sample_expected_failures(
         dropped["made_row"] = int(repeats_made.sum())
         # a copy must not take the place of a row that may be kept, so it is not even drawn
         is_new = ~repeats_real & ~repeats_made
-        encoded = models.encoder.transform(features)
-        rows, targets = expected_failures(
-            models, teacher, encoded[is_new], most=n, rng=rng
-        )
-        return Sample(rows, targets[:, None], dropped)
+        Z = models.encoder.transform(features)[is_new]
+        if not len(Z):
+            return Sample(Z, np.empty((0, 1)), dropped)
+        t = models.predict_oracle(Z)[:, 0]
+        f = models.predict_baseline(Z)[:, 0]
+        outcomes, chance = teacher.outcomes(Z, t)
+        failing = failing_chance(models.rule, f, t, outcomes, chance)
+        kept, targets = draw_outcomes(outcomes, failing, rng, n)
+        return Sample(Z[kept], targets[:, None], dropped)
 
     return draw

@@ -174,7 +174,16 @@ def confirm_rows(
     # each row that is kept is put to every re-fit as well
     refits = len(models.targets[0].refits)
     most = ledger.afford(share, cost=len(models.targets) * (1 + refits))
-    chosen = [_choose_evenly(made, most / n_proposed) for made in proposals]
+    chosen = []
+    for made in proposals:
+        n_rows = len(made.rows)
+        n_chosen = min(n_rows, int(most / n_proposed * n_rows))
+        if n_chosen < n_rows:
+            # from every part of the table alike
+            evenly = np.linspace(0, n_rows, n_chosen, endpoint=False).astype(int)
+            dropped = made.dropped + Counter(unasked=n_rows - n_chosen)
+            made = replace(made, rows=made.rows.take(evenly), dropped=dropped)
+        chosen.append(made)
     # one call: the answers are remembered, and each proposal finds its own
     models.predict_baseline(np.vstack([made.rows.Z for made in chosen]))
     confirmed = []
@@ -203,14 +212,3 @@ def confirm_rows(
         ledger.reserved += refits * len(models.targets) * len(rows)
         confirmed.append(replace(made, rows=rows, dropped=dropped))
     return confirmed
-
-
-def _choose_evenly(made: MadeRows, share: float) -> MadeRows:
-    """Return a share of the rows, from every part of the table alike."""
-    n_rows = len(made.rows)
-    n_chosen = min(n_rows, int(share * n_rows))
-    if n_chosen == n_rows:
-        return made
-    chosen = np.linspace(0, n_rows, n_chosen, endpoint=False).astype(int)
-    dropped = made.dropped + Counter(unasked=n_rows - n_chosen)
-    return replace(made, rows=made.rows.take(chosen), dropped=dropped)

@@ -20,7 +20,6 @@ Notation as in :mod:`amlb_ext.hardening.judged_rows`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +31,7 @@ from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.core.notes import Note
 from amlb_ext.hardening.encode import Encoder
 from amlb_ext.hardening.hardness import BadRule
-from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows
+from amlb_ext.hardening.judged_rows import FoldModels, JudgedRows, judge_rows
 from amlb_ext.suite.fold_notes import REASONS
 
 #: How much less plausible a label may be than that of the row it came from: as a probability, and
@@ -60,6 +59,16 @@ class MadeRows:
     asked: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     notes: tuple[Note, ...] = ()
+
+    def dropped_by_reason(self) -> dict[str, int]:
+        """Return the counts in the order of the reasons."""
+        # a fold without relations has no count of rows that break them, nor has one in which F may
+        # be asked about any row a count of those that it was not asked about
+        return {
+            reason: int(self.dropped[reason])
+            for reason in REASONS
+            if reason not in ("relation", "unasked") or reason in self.dropped
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,21 +106,11 @@ class MadeSide:
             "synthetic_asked": self.synthetic.asked,
             "synthetic": len(self.synthetic.rows),
             "dropped": {
-                "augmented": _by_reason(self.augmented.dropped),
-                "synthetic": _by_reason(self.synthetic.dropped),
+                "augmented": self.augmented.dropped_by_reason(),
+                "synthetic": self.synthetic.dropped_by_reason(),
             },
             "least_support": self.least_support,
         }
-
-
-def _by_reason(dropped: Mapping[str, int]) -> dict[str, int]:
-    # a fold without relations has no count of rows that break them, nor has one in which F may be
-    # asked about any row a count of those that it was not asked about
-    return {
-        reason: int(dropped.get(reason, 0))
-        for reason in REASONS
-        if reason not in ("relation", "unasked") or reason in dropped
-    }
 
 
 @dataclass(frozen=True)
@@ -138,12 +137,10 @@ class TakenRows:
         """Return which rows repeat a real row, and which one that was made before."""
         # rows that are alike have the same number, whichever table they stand in
         numbers, *taken = number_rows(features, *self.real, *self.made)
-        real_numbers = taken[: len(self.real)]
-        made_numbers = taken[len(self.real) :]
         # nothing may have been made before, and concatenating nothing is an error
         nothing = np.zeros(0, dtype=numbers.dtype)
-        all_real = np.concatenate([nothing, *real_numbers])
-        all_made = np.concatenate([nothing, *made_numbers])
+        all_real = np.concatenate([nothing, *taken[: len(self.real)]])
+        all_made = np.concatenate([nothing, *taken[len(self.real) :]])
         return np.isin(numbers, all_real), np.isin(numbers, all_made)
 
 
@@ -169,12 +166,7 @@ class MadeRowsCollector:
         Rows that were not kept, by :data:`amlb_ext.suite.fold_notes.REASONS`.
     """
 
-    def __init__(
-        self,
-        models: FoldModels,
-        real: JudgedRows,
-        taken: TakenRows,
-    ) -> None:
+    def __init__(self, models: FoldModels, real: JudgedRows, taken: TakenRows) -> None:
         self.models = models
         self.real = real
         self.taken = taken
@@ -269,7 +261,6 @@ def judge_made_rows(
     repairs : bool
         Give a row that breaks a relation its parent's values back; otherwise it is marked.
     """
-    n = len(Z)
     corrected = models.correct(
         models.encoder.inverse(Z), y, real=real, parent=parent, repairs=repairs
     )
@@ -281,33 +272,25 @@ def judge_made_rows(
         features = models.encoder.inverse(Z)
 
     t = models.predict_oracle(Z)
-    f = models.predict_baseline(Z) if models.can_search else models.no_predictions(n)
-    support, agrees = models.support_labels(t, y)
-    if models.least_support is not None:
-        # in a table of cells the label rests on the oracle alone
-        agrees = agrees & (support >= models.least_support)
-    hardness = np.full(n, np.nan)
-    reducible = np.full(y.shape, np.nan)
-    if models.can_search:
-        hardness = models.rule.hardness(y, f, t)
-        reducible = models.reducible_hardness(y, f, t)
-    return JudgedRows(
+    # NaN where F cannot be asked: what nobody said must not look like an answer
+    f = models.predict_baseline(Z) if models.can_search else np.full(t.shape, np.nan)
+    judged = judge_rows(
+        models,
         features=features,
         Z=Z,
         y=y,
         f=f,
-        hardness=hardness,
-        is_bad=models.rule.select(hardness),
-        reducible=reducible,
-        support=support,
-        agrees=agrees,
-        weight=np.full(n, np.nan),
+        t=t,
         parent=parent,
-        row=np.full(n, -1, dtype=np.int64),
-        substituted=np.full(n, "", dtype=object),
+        row=np.full(len(Z), -1, dtype=np.int64),
         put_back=corrected.put_back,
         is_feasible=~corrected.is_broken,
     )
+    if models.least_support is None:
+        return judged
+    # in a table of cells the label rests on the oracle alone
+    is_vouched_for = judged.support >= models.least_support
+    return replace(judged, agrees=judged.agrees & is_vouched_for)
 
 
 def label_passes(models: FoldModels, made: JudgedRows, real: JudgedRows) -> np.ndarray:
@@ -438,17 +421,3 @@ def least_support(
     suffices[:-1] &= np.diff(support) < 0
     sufficient = support[suffices]
     return float(sufficient.min(initial=np.inf))
-
-
-def note_least_support(least: float, side: str) -> Note:
-    """Say what a label needs where rows are cells of a table.
-
-    Examples
-    --------
-    >>> note_least_support(0.7, "test").text
-    'every column has few values, so a made row must have a label that the oracle gives a \
-probability of at least 0.7'
-    """
-    if np.isfinite(least):
-        return Note(kind="least support", side=side, counts={"least": float(least)})
-    return Note(kind="no support", side=side)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -34,7 +33,7 @@ from amlb_ext.hardening.made_rows.screening import (
     no_made_rows,
 )
 from amlb_ext.synthesizers import make_synthesizer
-from amlb_ext.synthesizers.base import Judges
+from amlb_ext.synthesizers.base import Judges, best_labels
 
 #: Rounds of sampling until as many synthetic rows passed K as were asked for.
 SAMPLING_ROUNDS = 4
@@ -82,21 +81,17 @@ def sample_synthetic_rows(
     wanted = round(surplus * asked)
 
     collector = MadeRowsCollector(models, real, taken)
-    hard = _HardRows(
-        Z=np.vstack([real.Z[bad], augmented.Z]),
-        y=np.concatenate([real.y[bad], augmented.y]),
-        parent=np.concatenate([bad, augmented.parent]),
-    )
+    hard_Z = np.vstack([real.Z[bad], augmented.Z])
+    parents = np.concatenate([bad, augmented.parent])
     learnt = _learnt_columns(models)
-    find_nearest_parents = _parent_finder(hard, learnt)
-    learns_population = (
-        models.config.synthesizer.learn_from == "population" and models.can_search
-    )
-    Z, y = hard.Z, hard.y
-    if learns_population:
-        Z, y = models.Z, models.y
+    find_nearest_parents = _parent_finder(hard_Z, parents, learnt)
+    Z, y = hard_Z, np.concatenate([real.y[bad], augmented.y])
     notes = []
-    if config.learn_from == "population" and not learns_population:
+    learns_population = config.learn_from == "population"
+    if learns_population and models.can_search:
+        Z, y = models.Z, models.y
+    elif learns_population:
+        learns_population = False
         notes.append(Note(kind="learnt from failures", side=side))
     # a model of a distribution needs more rows; "local" moves rows towards their neighbours
     if len(Z) < FEWEST_ROWS and config.name != "local":
@@ -112,7 +107,7 @@ def sample_synthetic_rows(
     synthesizer = make_synthesizer(config)
     judges = None
     if synthesizer.asks_judges:
-        judges = _call_judges(models, real, hard, learnt, find_nearest_parents)
+        judges = _call_judges(models, real, hard_Z, learnt, find_nearest_parents)
     is_categorical = learnt[: models.encoder.n_categorical_]
     cards = np.array(models.encoder.cards_, dtype=int)[is_categorical]
     synthesizer.fit(
@@ -176,26 +171,18 @@ def sample_synthetic_rows(
     )
 
 
-class _HardRows(NamedTuple):
-    """Bad and augmented rows of a side, each with the bad row that it descends from."""
-
-    Z: np.ndarray
-    y: np.ndarray
-    parent: np.ndarray
-
-
 def _parent_finder(
-    hard: _HardRows, learnt: np.ndarray
+    hard_Z: np.ndarray, parents: np.ndarray, learnt: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function that finds, for sampled rows, the parent of the nearest hard row."""
     # only by what is learnt: the other columns of a sampled row say nothing yet
-    learnt_rows = fill_missing(hard.Z[:, learnt])
+    learnt_rows = fill_missing(hard_Z[:, learnt])
     nearest = NearestNeighbors(n_neighbors=1).fit(learnt_rows)
 
     def find_nearest_parents(rows: np.ndarray) -> np.ndarray:
         filled = fill_missing(rows[:, learnt])
         closest = nearest.kneighbors(filled, return_distance=False)[:, 0]
-        return hard.parent[closest]
+        return parents[closest]
 
     return find_nearest_parents
 
@@ -217,7 +204,7 @@ def _learnt_columns(models: FoldModels) -> np.ndarray:
 def _call_judges(
     models: FoldModels,
     real: JudgedRows,
-    hard: _HardRows,
+    hard_Z: np.ndarray,
     learnt: np.ndarray,
     find_nearest_parents: Callable[[np.ndarray], np.ndarray],
 ) -> Judges | None:
@@ -228,7 +215,7 @@ def _call_judges(
 
     def ask(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # F sees rows as they would be written: with computed columns, and with those of a parent
-        rows = np.tile(hard.Z[0], (len(X), 1))
+        rows = np.tile(hard_Z[0], (len(X), 1))
         rows[:, learnt] = X
         features = models.encoder.inverse(rows)
         if models.relations is not None:
@@ -239,18 +226,13 @@ def _call_judges(
             features = corrected.features
         Z = models.encoder.transform(features)
         t = models.predict_oracle(Z)[:, 0]
-        return _decide(models.predict_baseline(Z)[:, 0]), t
+        return best_labels(models.predict_baseline(Z)[:, 0]), t
 
     return Judges(
         X=models.Z[judged][:, learnt],
         y=models.y[judged, 0],
-        f=_decide(models.f[judged, 0]),
+        f=best_labels(models.f[judged, 0]),
         t=models.t[judged, 0],
         ask=ask,
-        user_rows=hard.Z[:, learnt],
+        user_rows=hard_Z[:, learnt],
     )
-
-
-def _decide(predicted: np.ndarray) -> np.ndarray:
-    """Return class codes of probabilities, and numbers as they are."""
-    return predicted if predicted.ndim == 1 else predicted.argmax(axis=1)

@@ -24,8 +24,6 @@ P : (p, n, d) populations;  L : (p, n) fitness, to be maximised
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from amlb_ext.core.config import SearchConfig
@@ -92,7 +90,7 @@ def genetic_search(
         Their fitness.
     """
     bad = np.asarray(bad, dtype=float)
-    plan = _plan_search(bad, domain, config)
+    plan = SearchPlan(bad, domain, config)
     full = plan.block_points
     best = np.empty_like(bad)
     value = np.empty(len(bad))
@@ -161,49 +159,38 @@ def _evolve(
         parents, offspring = offspring, parents
 
 
-@dataclass(frozen=True, kw_only=True)
 class SearchPlan:
     """What all blocks of a search share.
 
+    Parameters
+    ----------
+    bad : ndarray of shape (n, d)
+    domain : Domain
+    config : SearchConfig
+
     Attributes
     ----------
-    config : SearchConfig
-    genes : Genes
-        Prepared for a full block.
     block_points : int
         Points of a full block.
-    domain : Domain
+    genes : Genes
+        Prepared for a full block.
+    freezes_categories : bool
+        Whether categories keep the bad point's value, if there are any.
     mixes_missing : bool
         Whether a number may be missing in some individuals of a point and known in others.
     """
 
-    config: SearchConfig
-    genes: Genes
-    block_points: int
-    domain: Domain
-    mixes_missing: bool
-
-    @property
-    def freezes_categories(self) -> bool:
-        """Whether categories keep the bad point's value, if there are any."""
-        is_frozen = self.config.operators.categoricals == "frozen"
-        return is_frozen or not self.domain.n_categorical
-
-
-def _plan_search(bad: np.ndarray, domain: Domain, config: SearchConfig) -> SearchPlan:
-    block_points = points_in_block(config.operators.population, bad.shape[1])
-    genes = Genes.of(domain, block_points)
-    misses_bad = np.isnan(bad).any()
-    misses_pool = np.isnan(genes.pool_values).any()
-    has_missing = bool(misses_bad or misses_pool)
-    return SearchPlan(
-        config=config,
-        genes=genes,
-        block_points=block_points,
-        domain=domain,
+    def __init__(self, bad: np.ndarray, domain: Domain, config: SearchConfig) -> None:
+        self.domain = domain
+        self.config = config
+        operators = config.operators
+        self.block_points = points_in_block(operators.population, bad.shape[1])
+        self.genes = Genes.of(domain, self.block_points)
+        is_frozen = operators.categoricals == "frozen"
+        self.freezes_categories = is_frozen or not domain.n_categorical
+        has_missing = np.isnan(bad).any() or np.isnan(self.genes.pool_values).any()
         # mutated copies of a bad point miss what it misses; only draws from the columns can mix
-        mixes_missing=config.operators.start == "unique" and has_missing,
-    )
+        self.mixes_missing = operators.start == "unique" and bool(has_missing)
 
 
 class Block:
@@ -289,12 +276,10 @@ class Block:
             # every index exists; "wrap" is the mode that asks for no second copy
             mode="wrap",
         )
-        u_pair = self.words.bits16(p // 2, full)
-        u_gene = self.words.bits16(p // 2, full, d)
         cross_over(
             P,
-            u_pair[:, :n],
-            u_gene[:, :n],
+            self.words.bits16(p // 2, full)[:, :n],
+            self.words.bits16(p // 2, full, d)[:, :n],
             rate=self.plan.config.operators.crossover,
             genes=self.genes,
             mixes_missing=self.plan.mixes_missing,
@@ -331,10 +316,9 @@ class Block:
     def _mutate(self, P: np.ndarray, scratch: np.ndarray) -> None:
         p, n, d = P.shape
         full = self.plan.block_points
-        u_number = self.words.bits16(p, full, d)
         mutate_numbers(
             P,
-            u_number[:, :n],
+            self.words.bits16(p, full, d)[:, :n],
             steps=self._steps,
             direction=self._step_lengths,
             scratch=scratch,

@@ -52,11 +52,6 @@ Labels = Literal["honest", "literal"]
 REFERENCE_ROWS, SUPPORTED_SHARE = 2000, 0.95
 
 
-def best_labels(t: np.ndarray) -> np.ndarray:
-    """Return the labels that predictions say are most likely: class codes, or the numbers."""
-    return t if t.ndim == 1 else t.argmax(axis=1)
-
-
 def performance(
     predicted: np.ndarray,
     labels: Labels,

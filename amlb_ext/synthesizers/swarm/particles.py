@@ -1,4 +1,7 @@
-"""Searches among mixtures of initial generators: one protocol, ``ask`` and ``tell``.
+"""Searches among mixtures of initial generators, each with ``ask`` and ``tell``.
+
+``ask`` returns the next batch of coefficients, ``(k, N)``; ``tell`` takes their values, ``(k,)``.
+An empty batch says that the search is over.
 
 Notation
 --------
@@ -27,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from deap import base, cma
@@ -45,20 +47,6 @@ COOLDOWN = 3
 WEIGHTS = np.array([0.2, 0.3, 0.4, 0.05])
 #: Of :class:`CodeSwarm`: what a step is multiplied with after every particle, and its floor.
 STEP_FACTOR, LEAST_STEP = 0.95, 0.1
-
-
-class Search(Protocol):
-    """What a search among coefficients offers.
-
-    ``ask`` returns the next batch of coefficients, ``(k, N)``; ``tell`` takes their values,
-    ``(k,)``. An empty batch says that the search is over.
-    """
-
-    def ask(self) -> np.ndarray:
-        """Return the next batch, ``(k, N)``; k = 0 where the search is over."""
-
-    def tell(self, values: np.ndarray) -> None:
-        """Take the values of the batch that was asked for last, ``(k,)``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,6 +366,10 @@ def _as_point(values: np.ndarray) -> _Point:
     point = np.asarray(values, dtype=float).view(_Point)
     point.fitness = _Fitness()
     return point
+
+
+#: Any search among coefficients.
+Search = PaperSwarm | RandomSoups | CmaSearch
 
 
 @contextmanager

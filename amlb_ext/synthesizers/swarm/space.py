@@ -269,10 +269,8 @@ class GeneratorSpace:
         log_p = np.nan_to_num(log_p, nan=LEAST_LOGIT, neginf=LEAST_LOGIT)
         codes, numbers = self.model.margins_.draw(v_hat, log_p, rng)
         X = self.model.prep_.inverse(codes, numbers, rng)
-        n_categorical = len(self.model.cards_)
-        X[:, n_categorical:] = np.clip(
-            X[:, n_categorical:], self.model.low_, self.model.high_
-        )
+        of_numbers = X[:, len(self.model.cards_) :]
+        np.clip(of_numbers, self.model.low_, self.model.high_, out=of_numbers)
         return X
 
     def _draw_latent(

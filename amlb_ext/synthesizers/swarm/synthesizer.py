@@ -11,6 +11,7 @@ import numpy as np
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 from amlb_ext.core.notes import Note
 from amlb_ext.core.rng import draw_int_seed, random_stream
+from amlb_ext.synthesizers.base import best_labels
 from amlb_ext.synthesizers.network import DenseNetwork
 from amlb_ext.synthesizers.prep import TablePrep
 from amlb_ext.synthesizers.swarm.arena import (
@@ -27,7 +28,6 @@ from amlb_ext.synthesizers.swarm.objectives import (
     MixedObjective,
     QuickTakers,
     SupportGuard,
-    best_labels,
     mendable,
     own_performance,
 )

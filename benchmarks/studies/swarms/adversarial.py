@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from amlb_ext.core.errors import DataError
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.core.task import Task
-from amlb_ext.synthesizers.swarm.objectives import best_labels
+from amlb_ext.synthesizers.base import best_labels
 from amlb_ext.synthesizers.swarm.particles import PaperSwarm, SwarmSettings
 from amlb_ext.synthesizers.swarm.space import FlatWeights
 from benchmarks.studies.engine import Rows, flat_rows

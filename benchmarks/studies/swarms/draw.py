@@ -24,8 +24,9 @@ from amlb_ext.core.task import Task
 from amlb_ext.hardening.baseline.estimator import fill_missing
 from amlb_ext.hardening.oracle import Oracle, check_labels
 from amlb_ext.stats.weighted_mean import kish_size
+from amlb_ext.synthesizers.base import best_labels
 from amlb_ext.synthesizers.swarm.arena import MadeBatch
-from amlb_ext.synthesizers.swarm.objectives import best_labels, mendable, performance
+from amlb_ext.synthesizers.swarm.objectives import mendable, performance
 from amlb_ext.validity.measures import finite_or_none
 from benchmarks.studies.engine import Rows, flat_rows
 from benchmarks.studies.swarms.choices import (

@@ -20,11 +20,11 @@ from amlb_ext.hardening.baseline.replacements import known_classes
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
 from amlb_ext.hardening.oracle import Oracle
 from amlb_ext.hardening.split import cross_folds
+from amlb_ext.synthesizers.base import best_labels
 from amlb_ext.synthesizers.swarm.arena import EVALUATION_ROWS, Arena, MadeBatch
 from amlb_ext.synthesizers.swarm.objectives import (
     MixedObjective,
     SupportGuard,
-    best_labels,
     mendable,
     own_performance,
 )
