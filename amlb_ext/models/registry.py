@@ -187,8 +187,8 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
     else:
         raise ModelError(
             f"unknown baseline {name!r}",
-            f"{suggest_nearest(name, [*BASELINES, *READERS])}; of a package name a class, e.g. "
-            "lightgbm.LGBMClassifier",
+            f"{suggest_nearest(name, [*BASELINES, *READERS])}; of a package name one class: "
+            f"{name or 'package'}.NAME_OF_A_CLASS",
         )
     if config.encoding != "auto":
         spec = replace(spec, encoding=config.encoding)

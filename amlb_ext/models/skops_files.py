@@ -145,7 +145,7 @@ def object_classes() -> frozenset[Name]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimators = [estimator for _, estimator in all_estimators()]
+        estimators: list[Any] = [estimator for _, estimator in all_estimators()]
     public = {
         (cls.__module__, cls.__name__)
         for cls in estimators
