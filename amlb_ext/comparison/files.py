@@ -19,6 +19,7 @@ from amlb_ext.core.checked_call import (
     CountOrNone,
     Level,
     Seed,
+    check_refits,
     checked_call,
 )
 from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
@@ -134,6 +135,8 @@ def compare_files(
     HardsynthError
         As :func:`amlb_ext.comparison.compare.compare`, or a file that cannot be read.
     """
+    # before any file is read
+    check_refits(refits)
     config = config or GenerateConfig()
     hardness = hardness_config(rule, alpha)
     options = config.source

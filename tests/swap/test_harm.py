@@ -82,7 +82,7 @@ def test_a_model_that_is_better_on_every_row_harms_nobody(fitted):
 
 def test_the_foreseen_worst_fifth_of_noise_is_worse_in_no_more_than_its_share():
     falsely = 0
-    for draw in range(60):
+    for draw in range(40):
         rng = np.random.default_rng(draw)
         noise = rng.standard_t(4, 300)
         X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
@@ -90,7 +90,7 @@ def test_the_foreseen_worst_fifth_of_noise_is_worse_in_no_more_than_its_share():
         rows = SwapRows(judged=judged(f), table=X, f=f)
         swap = judge_swaps(rows, {"G": Side(losses=1 + noise)}, seed=draw).swaps["G"]
         falsely += swap.harm.p < 0.05
-    assert falsely <= 10  # 3 expected; P(more than 10) < .001
+    assert falsely <= 8  # 2 expected; P(more than 8) < .001
 
 
 def test_rows_of_a_cluster_share_their_fold_and_count_as_one():
