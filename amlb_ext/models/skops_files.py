@@ -145,12 +145,13 @@ def object_classes() -> frozenset[Name]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimators: list[Any] = [estimator for _, estimator in all_estimators()]
+        estimators: Any = all_estimators()
     public = {
-        (cls.__module__, cls.__name__)
-        for cls in estimators
-        if cls.__module__.startswith("sklearn.")
-        and vars(sys.modules[cls.__module__]).get(cls.__name__) is cls
+        (estimator.__module__, estimator.__name__)
+        for _, estimator in estimators
+        if estimator.__module__.startswith("sklearn.")
+        and getattr(sys.modules[estimator.__module__], estimator.__name__, None)
+        is estimator
     }
     return frozenset(public | _listed_classes(_INNER))
 
