@@ -146,13 +146,12 @@ def object_classes() -> frozenset[Name]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimators: Any = all_estimators()
-    public = {
-        (estimator.__module__, estimator.__name__)
-        for _, estimator in estimators
-        if estimator.__module__.startswith("sklearn.")
-        and getattr(sys.modules[estimator.__module__], estimator.__name__, None)
-        is estimator
-    }
+    public = set()
+    for name, estimator in estimators:
+        module = estimator.__module__
+        is_found_by_name = getattr(sys.modules[module], name, None) is estimator
+        if module.startswith("sklearn.") and is_found_by_name:
+            public.add((module, name))
     return frozenset(public | _listed_classes(_INNER))
 
 
