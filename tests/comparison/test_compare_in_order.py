@@ -80,3 +80,11 @@ def test_where_f_fails_is_learnt_from_earlier_rows(data):
     other = read_labelled_rows(X, changed, models=[model], order=RowOrder(time=time))
     again = weigh(other, f, config)
     assert np.array_equal(weights[early], again[early])
+
+
+def test_rows_that_come_later_are_no_training_rows(data):
+    F, candidates, _, (X, y), *_ = data
+    days = pd.date_range("2024-01-01", periods=len(y))
+    result = compare(F, candidates, X.assign(day=days), y, time="day", refits=2)
+    assert result.refits == 0
+    assert any("its training rows are not given" in note for note in result.notes)

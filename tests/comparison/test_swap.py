@@ -304,3 +304,30 @@ def test_a_mixture_of_one_model_alone_decides_as_that_model_does():
         np.testing.assert_array_equal(
             remedy.model.predict(X[new]), alone.predict(X[new])
         )
+
+
+def test_a_cost_matrix_counts_what_a_model_decides(loans):
+    F, G, X, y, _, new = loans
+    costs = {"lost": {"paid": 10}, "paid": {"lost": 1}}
+    row = hs.compare(F, {"G": G}, X[new], y[new], loss=costs, refits=0).row(
+        "G", "overall"
+    )
+    said = F.predict(X[new])
+    wrong = 10 * ((y[new] == "lost") & (said == "paid")) + (y[new] == "paid") * (
+        said == "lost"
+    )
+    assert row["loss_f"] == pytest.approx(wrong.mean())
+
+
+def test_an_f_that_always_loses_the_same_is_compared():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"words": rng.random(200)})
+    answer = hs.compare_losses(np.ones(200), {"G": (rng.random(200) < 0.8) * 1.0}, X)
+    assert answer.table["overall"].tolist() == ["better"]
+
+
+def test_a_loss_of_ones_own_is_never_negative(small):
+    F, (X, y), _ = small
+    with pytest.raises(HardsynthError, match="negative on 200 of 200 rows") as caught:
+        hs.compare(F, {"G": F}, X, y, loss=lambda y, p: -np.ones(len(y)))
+    assert "\n" not in str(caught.value)

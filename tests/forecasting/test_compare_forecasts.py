@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from amlb_ext.comparison.forecasts import answer_comparison, compare_forecasts
-from amlb_ext.core.errors import DataError, ModelError
+from amlb_ext.core.errors import ConfigError, DataError, ModelError
 from amlb_ext.gate.checks import check_gate
+from amlb_ext.models.forecast_files import forecasts_from_table
 from amlb_ext.models.forecasters import (
     LEVELS,
     Forecaster,
@@ -26,7 +27,8 @@ from amlb_ext.units.failing_windows import (
     weigh_windows,
 )
 from amlb_ext.units.origins import plan_origins
-from amlb_ext.units.rolling import roll_forecaster, score_forecasts
+from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
+from amlb_ext.units.window_rules import settle_window_rule
 
 COLUMNS = {"series": "item_id", "time": "timestamp", "target": "target"}
 
@@ -358,3 +360,53 @@ def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on()
     assert two_way.df <= 11
     few = replace(rows, calendar=origin // 2).contrast(losses, np.zeros(480))
     assert few == one_way
+
+
+def test_thresholds_are_those_computed_by_hand():
+    earlier = np.arange(1.0, 101.0)
+    assert settle_window_rule("mase", None, earlier).alpha == pytest.approx(90.1)
+    assert settle_window_rule("quantile", 0.5, earlier).alpha == pytest.approx(50.5)
+    assert settle_window_rule("mase", 1.4, earlier).alpha == 1.4
+    with pytest.raises(DataError, match="3 windows of earlier origins"):
+        settle_window_rule("mase", None, earlier[:3])
+    with pytest.raises(ConfigError, match="alpha 2 is no share"):
+        settle_window_rule("quantile", 2.0, earlier)
+
+
+def test_an_absurd_forecast_is_told_in_few_digits(failing):
+    absurd = failing.forecasts.mean.copy()
+    absurd[0, 0] = 1e300
+    rolled = score_forecasts([Forecasts(mean=absurd)], failing.tests)
+    text = answer_comparison(failing, {"absurd": rolled}, []).text()
+    assert "so large that its square is no number" in text
+    long = [word for word in text.split() if len(word) > 60 and word.strip("-")]
+    assert not long, long
+
+
+def test_quantiles_that_cross_are_told(failing):
+    mean = failing.forecasts.mean
+    quantiles = mean[..., None] + np.array(LEVELS)
+    # in every step of the first half of the windows
+    quantiles[: len(mean) // 2, :, [3, 4]] = quantiles[: len(mean) // 2, :, [4, 3]]
+    forecasts = Forecasts(mean=mean, quantiles=quantiles)
+    rolled = score_forecasts([forecasts], failing.tests)
+    said = answer_comparison(failing, {"crossed": rolled}, []).notes
+    assert any("crossed: quantiles cross in 50 % of the steps" in note for note in said)
+
+
+def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
+    panel = failing.panel
+    request = request_at(panel, failing.tests[0])
+    mean = make_forecaster("theta").forecast(request).mean
+    index = pd.MultiIndex.from_product([request.names, request.times])
+    table = pd.DataFrame({"mean": mean.ravel()}, index=index)
+    table = table.reset_index(names=["item_id", "timestamp"])
+    file = forecasts_from_table(table, "file", series="item_id", time="timestamp")
+    rolled = {}
+    for forecaster in (file, make_forecaster("theta")):
+        rolled[forecaster.name] = roll_forecaster(forecaster, panel, failing.tests)
+    result = answer_comparison(failing, rolled, [])
+    named, from_file = result.row("theta", "overall"), result.row("file", "overall")
+    assert named["difference"] == from_file["difference"]
+    # F has no twin here
+    assert result.row("file", "where F fails")["verdict"] == "no claim"

@@ -264,3 +264,14 @@ def test_fev_itself_gives_our_mase_and_sql_for_each_series(twin, tmp_path, monke
         expected = sorted(scores[name] for scores in items)
         found = sorted(windows[f"{loss}_naive"])
         assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_task_without_predictions_is_told(twin, predictions):
+    (predictions / "shops_o1_full.parquet").unlink()
+    told, tables = report(twin.suite, predictions)
+    jobs = tables["jobs"].set_index("amlb_task")
+    assert set(jobs["reason"]) == {"no predictions of shops_o1_full"}
+    everywhere = tables["contrasts"].query("where == 'all rows'").set_index("task")
+    assert everywhere.loc["shops", "verdict"] == "incomplete"
+    assert everywhere.loc["stores_no__2", "verdict"] == "undecided"
+    assert not told.is_complete

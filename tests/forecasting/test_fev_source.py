@@ -118,3 +118,11 @@ def test_a_suite_is_made_of_fevs_windows(wide, tmp_path, refused, output_of):
     assert any(line.startswith("north_shops_o1_full") for line in lines)
     # AMLB's twin is of AMLB's benchmarks
     assert "definition of fev's" in refused("harden", path, "-o", tmp_path / "hard2")
+
+
+def test_lists_of_unequal_length_are_refused(define, wide, tmp_path):
+    rows = pd.read_parquet(wide)
+    rows.at[2, "target"] = rows.at[2, "target"][:-1]
+    rows.to_parquet(tmp_path / "broken.parquet", index=False)
+    with pytest.raises(SourceError, match="series stable_004: 48 times and 47 values"):
+        define(dataset_path=str(tmp_path / "broken.parquet"))

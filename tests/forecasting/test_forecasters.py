@@ -14,6 +14,7 @@ from amlb_ext.models.forecasters import (
     LEVELS,
     ForecastRequest,
     ImportedForecaster,
+    _first_half,
     checked_forecasts,
     make_forecaster,
 )
@@ -479,3 +480,15 @@ def test_a_file_that_can_be_read_in_two_ways_is_refused(columns, error, message)
     table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0}).assign(**columns)
     with pytest.raises(error, match=message):
         forecasts_from_table(table, "mine", series="id", time="when")
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_no_half_is_empty(n):
+    names = tuple(f"s{k}" for k in range(n))
+    for seed in range(20):
+        assert 0 < _first_half(names, seed, 0).sum() < n
+
+
+def test_a_forecast_that_is_not_finite_is_refused_with_its_series():
+    with pytest.raises(ModelError, match="forecasts NaN or infinity for series 's0'"):
+        checked_forecasts(ImportedForecaster("broken", Broken), request())

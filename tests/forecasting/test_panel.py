@@ -285,3 +285,17 @@ def test_a_series_without_values_or_known_ones_is_left_out():
 def test_times_are_read_as_people_write_them(times, frequency):
     frame = pd.DataFrame({"id": "a", "when": times, "y": range(24)})
     assert read_panel(frame, ROLES).frequency == frequency
+
+
+def test_one_series_that_ended_long_ago_does_not_move_the_cutoff():
+    frame = long_table(lengths=(40,) * 20 + (15,))
+    panel = read_panel(frame, ROLES)
+    assert plan_origins(panel, learning=1).test == (40 - 1 - 3,)
+
+
+def test_a_series_may_be_called_na(tmp_path):
+    path = tmp_path / "long.csv"
+    frame = long_table().replace({"id": {"s0": "NA", "s1": "007"}})
+    frame.to_csv(path, index=False)
+    table = read_series_table(path, ROLES, SourceConfig())
+    assert read_panel(table.frame, ROLES).names == ("007", "NA")

@@ -8,6 +8,7 @@ from hostile_files import reseal
 from amlb_ext.cli import main
 from amlb_ext.core.files import sha256_file
 from amlb_ext.sources.bundled_series import simulate_series
+from amlb_ext.suite import verify_suite
 
 
 def digests(root):
@@ -121,3 +122,12 @@ def test_an_order_of_a_stranger_is_refused(order, message, suite, twin, capsys):
     assert main(["verify", str(suite), "--repair", *source]) == 2
     assert message in capsys.readouterr().err
     assert digests(suite) == before
+
+
+def test_files_of_series_are_made_again(suite, twin, capsys):
+    whole = damage(suite)
+    source = ["--source", str(twin.folder / "mine.yaml")]
+    assert main(["verify", str(suite), "--repair", *source]) == 0
+    assert "frameworks.yaml was made again" in capsys.readouterr().out
+    assert digests(suite) == whole
+    assert verify_suite(suite) == []

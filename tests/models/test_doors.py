@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import amlb_ext as hs
 from amlb_ext.core.errors import HardsynthError
+from amlb_ext.models.predictions import join_by_shared_columns
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -466,3 +467,28 @@ def test_columns_that_are_taken_by_position_are_named(rows):
 def test_texts_that_are_none_are_named_where_the_model_stops(cells, ask, message):
     with pytest.raises(HardsynthError, match=message):
         hs.failures(lambda rows: ask(rows["when"]), X.assign(when=cells), Y)
+
+
+def test_an_estimate_of_a_model_of_other_classes_is_refused():
+    with pytest.raises(HardsynthError, match="nearly the same label"):
+        hs.estimate_error(F, X, Y.str.title())
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 2, 3], ""),
+        ([3, 1, 2], ""),
+        ([3, 1, 9], "no row whose id is 2"),
+        ([3, 1, 1], "in another order"),
+    ],
+)
+def test_files_that_share_an_id_are_joined_by_it(ids, message):
+    given = pd.DataFrame({"id": ids, "prediction": np.array(ids, dtype=float)})
+    rows = pd.DataFrame({"id": [1.0, 2.0, 3.0], "age": [5, 6, 7]})
+    if message:
+        with pytest.raises(HardsynthError, match=message):
+            join_by_shared_columns(given, rows, "p.csv")
+    else:
+        joined = join_by_shared_columns(given, rows, "p.csv")
+        assert joined["prediction"].tolist() == [1, 2, 3]

@@ -92,3 +92,16 @@ def test_an_id_that_both_have_tells_which_row_is_which(name):
         given, Labels(()), "p", beside=features, features=features
     )
     assert answers.f.tolist() == [10, 20, 30]
+
+
+def test_a_copy_of_the_target_under_its_own_name_is_held_against_it(tmp_path):
+    task = make_task(
+        pd.DataFrame({"x": range(20), "price": np.arange(20.0)}), "price", name="t"
+    )
+    path = tmp_path / "p.csv"
+    own = pd.DataFrame({"price": np.arange(20.0), "prediction": 1.0})
+    own.to_csv(path, index=False)
+    assert read_predictions(path, task).raw.truth is not None
+    own.iloc[::-1].to_csv(path, index=False)
+    with pytest.raises(ModelError, match="targets of its own, which differ"):
+        read_predictions(path, task)

@@ -188,3 +188,23 @@ def test_intervals_hold_where_nearly_nothing_changes():
         low, high = RowContrast(np.ones(1000), 1 + d).change(inside * 1.0).interval()
         covered.append(low <= 0.01 <= high)
     assert np.mean(covered) >= 0.94
+
+
+def test_without_refits_there_is_no_verdict(fitted):
+    X, _, f, _ = fitted
+    swap = judge(fitted, f + np.where(X["region"] == "sea", 2.0, 0.0), n_refits=0)
+    assert swap.verdict == "no verdict"
+    assert swap.rows_needed == np.inf
+    assert any("not fitted again" in each for each in swap.sentences())
+
+
+def test_fewer_than_ten_changed_rows_have_no_interval():
+    d = np.zeros(500)
+    d[:9] = 0.5
+    contrast = RowContrast(np.ones(500), 1 + d)
+    assert contrast.change(np.ones(500)).se == np.inf
+    d[9] = 0.5
+    contrast = RowContrast(np.ones(500), 1 + d)
+    change = contrast.change(np.ones(500))
+    assert np.isfinite(change.se)
+    assert change.df == 9
