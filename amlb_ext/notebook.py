@@ -17,7 +17,7 @@ from amlb_ext.core.frames import to_pandas, with_columns
 from amlb_ext.core.parquet import write_frame
 from amlb_ext.estimate import EstimateReport, estimate
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.columns import Align, align_rows, check_align
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import GivenTable, target_values
 from amlb_ext.pipeline import Request, generate_suite
 from amlb_ext.report.notebook import Suite
@@ -173,7 +173,6 @@ def estimate_error(
     >>> bool(quoted.low < np.mean(F.predict(X[400:]) != y[400:]) < quoted.high)
     True
     """
-    check_align(align)
     table = GivenTable.of(X)
     target = free_target_name(y, table.frame)
     tables: dict[str, Any] = {}

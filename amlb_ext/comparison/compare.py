@@ -39,9 +39,8 @@ from amlb_ext.hardening.split import OLDEST
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.checks import refuse_seen_rows
-from amlb_ext.models.columns import Align, check_align, columns_of_model
+from amlb_ext.models.columns import Align, columns_of_model
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.native import check_kind
 from amlb_ext.stats.claims import REGION
 from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.swap.harm import bootstrap_rows
@@ -62,6 +61,8 @@ LEAST_WRONG = 0.05
 MOST_WORST = 10
 #: What is claimed of a candidate: that this model is better than this F, or its recipe than F's.
 Claim = Literal["models", "recipes"]
+#: How candidates are given.
+_EXAMPLE = '{"boosting": model}'
 #: What is lost without re-fits of F.
 _NO_CONTROL = "without re-fits there is no verdict where F fails, and none on harm"
 
@@ -187,27 +188,25 @@ def compare(
     >>> result.table["overall"].tolist()
     ['better']
     """
-    check_align(align)
-    _check_settings(candidates, refits=refits, claim=claim, train=train, cv=cv)
-    orders: list[RowOrder | None] = [None, None]
-    columns: set[str] = set()
-    if groups is not None or time is not None:
-        table = GivenTable.of(X)
-        orders[0], columns = read_row_order(table, groups, time, align=align)
+    check_candidates(candidates, _EXAMPLE)
+    table = GivenTable.of(X)
+    order, columns = read_row_order(table, groups, time, align=align)
     if isinstance(cv, str):
-        table = GivenTable.of(X)
         columns = {*columns, cv}
         cv = read_fold_column(cv, table.frame)
-    if columns:
-        X = _without_order_columns(X, table, columns, [F, *candidates.values()])
+    X = _without_order_columns(X, table, columns, [F, *candidates.values()])
+    train_order = None
     if train is not None:
-        named = [value if isinstance(value, str) else None for value in (groups, time)]
         old = GivenTable.of(train[0], "train")
+        # a column of X that train has, too, says the same of its rows
+        named = [name if isinstance(name, str) else None for name in (groups, time)]
         here = [name if name in old.frame.columns else None for name in named]
-        own_groups = train_groups if train_groups is not None else here[0]
-        own_time = train_time if train_time is not None else here[1]
-        orders[1], _ = read_row_order(
-            old, own_groups, own_time, align=align, what="train"
+        train_order, _ = read_row_order(
+            old,
+            here[0] if train_groups is None else train_groups,
+            here[1] if train_time is None else train_time,
+            align=align,
+            what="train",
         )
         train = (_without_order_columns(train[0], old, columns, [F]), train[1])
     return compare_labelled(
@@ -225,8 +224,8 @@ def compare(
         loss=loss,
         segments=segments,
         cv=cv,
-        order=orders[0],
-        train_order=orders[1],
+        order=order,
+        train_order=train_order,
         align=align,
         left_out=columns,
     )
@@ -240,9 +239,7 @@ def _without_order_columns(
     for model in given:
         needed.update(columns_of_model(model)[0] or ())
     dropped = [name for name in columns if name not in needed]
-    if not dropped:
-        return X
-    return table.frame.drop(columns=[name for name in dropped if name in table.frame])
+    return table.frame.drop(columns=dropped, errors="ignore") if dropped else X
 
 
 def compare_labelled(
@@ -279,7 +276,18 @@ def compare_labelled(
     about : mapping of str to str, optional
         What F and the table are called, by ``F`` and ``table``.
     """
-    _check_settings(candidates, refits=refits, claim=claim, train=train, cv=cv)
+    check_candidates(candidates, _EXAMPLE)
+    check_refits(refits)
+    if claim == "recipes" and cv is None and (train is None or not refits):
+        raise ConfigError(
+            "a claim on recipes without fits",
+            "give train=(X0, y0) and refits of 2 or more, or cv",
+        )
+    if cv is not None and train is not None:
+        raise ConfigError(
+            "cv and train at once",
+            "with cv, X and y are all rows and models are fitted on its folds: leave train out",
+        )
     baseline = ModelAdapter(F, "F", align=align)
     others = [ModelAdapter(m, str(name), align=align) for name, m in candidates.items()]
     rows = read_labelled_rows(
@@ -292,13 +300,6 @@ def compare_labelled(
         left_out=left_out,
         declared=declared,
     )
-    for model in (baseline, *others):
-        check_kind(
-            model.model,
-            model.name,
-            target=repr(rows.task.target_name),
-            is_classification=rows.is_classification,
-        )
     named = read_segments(segments, rows.table.frame)
     old = None
     if train is not None:
@@ -325,9 +326,9 @@ def compare_labelled(
     judged = judge_rows(
         rows, f, side_f.losses, config, loss=chosen, seed=seed, level=level
     )
-    notes = [*rows.notes, *f.notes]
-    for model in others:
-        notes += first[model.name].notes
+    notes = [*rows.notes]
+    for said in first.values():
+        notes += said.notes
     notes += _class_order_notes(rows, baseline, others)
     notes += _position_notes(rows, (baseline, *others))
     if folds is None:
@@ -434,22 +435,15 @@ def _fitted_here_notes(f: Side, sides: Mapping[str, Side]) -> list[str]:
     Nothing but its predictions is known of a candidate. A model that knows the answers shows it by
     making no mistake where F makes many.
     """
-    assert f.predicted is not None
-    if f.predicted.decided is None:
+    right_f = f.right
+    if right_f is None or (~right_f).mean() < LEAST_WRONG:
         return []
-    wrong_f = int((f.predicted.decided != f.predicted.y).sum())
-    notes = []
-    for name, side in sides.items():
-        said = side.predicted
-        assert said is not None
-        assert said.decided is not None
-        makes_none = np.array_equal(said.decided, said.y)
-        if makes_none and wrong_f >= LEAST_WRONG * len(said.y):
-            notes.append(
-                f"{name} decides all {len(said.y)} rows rightly, and F {wrong_f} wrongly: if "
-                f"{name} was fitted on these rows, nothing that is said of it holds"
-            )
-    return notes
+    return [
+        f"{name} decides all {len(right_f)} rows rightly, and F {(~right_f).sum()} wrongly: if "
+        f"{name} was fitted on these rows, nothing that is said of it holds"
+        for name, side in sides.items()
+        if side.right is not None and side.right.all()
+    ]
 
 
 def _class_order_notes(
@@ -475,12 +469,12 @@ def _position_notes(rows: LabelledRows, given: Sequence[ModelAdapter]) -> list[s
     """Return which models know no names of columns, where the table has such."""
     if rows.table.is_unnamed:
         return []
-    blind = []
-    for model in given:
-        if not model.is_predictions:
-            names, count = columns_of_model(model.model)
-            if names is None and count is not None:
-                blind.append(model.name)
+    known = {
+        model.name: columns_of_model(model.model)
+        for model in given
+        if not model.is_predictions
+    }
+    blind = [name for name, (names, count) in known.items() if count and not names]
     if not blind:
         return []
     verb = "was" if len(blind) == 1 else "were"
@@ -488,28 +482,6 @@ def _position_notes(rows: LabelledRows, given: Sequence[ModelAdapter]) -> list[s
         f"{', '.join(blind)} {verb} fitted on an array, without names of columns: those of the "
         "table are taken by their position"
     ]
-
-
-def _check_settings(
-    candidates: Mapping[str, Any],
-    *,
-    refits: int,
-    claim: str,
-    train: Any,
-    cv: Any,
-) -> None:
-    check_candidates(candidates, '{"boosting": model}')
-    check_refits(refits)
-    if claim == "recipes" and cv is None and (train is None or not refits):
-        raise ConfigError(
-            "a claim on recipes without fits",
-            "give train=(X0, y0) and refits of 2 or more, or cv",
-        )
-    if cv is not None and train is not None:
-        raise ConfigError(
-            "cv and train at once",
-            "with cv, X and y are all rows and models are fitted on its folds: leave train out",
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -560,15 +532,13 @@ class _Again:
                 said = predict_rows(twin, self.rows)
                 sides.append(_side(self.rows, self.loss, [said]))
             return sides
-        seeds = range(self.seed + 1, self.seed + self.refits + 1)
-        return [
-            _side(
-                self.rows,
-                self.loss,
-                _answers(model, self.all_rows, self.folds, seed, is_bootstrapped=True),
+        sides = []
+        for seed in range(self.seed + 1, self.seed + self.refits + 1):
+            of_folds = _answers(
+                model, self.all_rows, self.folds, seed, is_bootstrapped=True
             )
-            for seed in seeds
-        ]
+            sides.append(_side(self.rows, self.loss, of_folds))
+        return sides
 
 
 def _losses_of_fits(sides: Sequence[Side]) -> pd.DataFrame | None:
@@ -593,8 +563,7 @@ def _order_notes(order: RowOrder) -> list[str]:
 
 def _mean_of_refits(contrasts: pd.DataFrame, verb: str) -> list[str]:
     """Return how far the re-fits of F are from F where it fails, in words; none without them."""
-    where_f_fails = contrasts[contrasts["question"] == REGION]
-    first = where_f_fails.iloc[0]
+    first = contrasts[contrasts["question"] == REGION].iloc[0]
     if not np.isfinite(first["null_difference"]):
         return []
     # verdicts rest on the scatter between re-fits, so this mean cannot make one

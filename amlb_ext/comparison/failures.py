@@ -15,9 +15,8 @@ from amlb_ext.core.display import format_percent
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.columns import Align, check_align
+from amlb_ext.models.columns import Align
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.native import check_kind
 from amlb_ext.stats.heavy_tails import contrast_plainly
 from amlb_ext.stats.weighted_mean import (
     holm_adjusted,
@@ -65,12 +64,12 @@ class FailureReport:
         lines = [f"F {self.verb} on {n_bad} of {len(self.rows)} rows ({self.rule})"]
         if self.problem:
             # what tells no rows apart calls none bad, which is no praise of F
-            lines = [self.problem, *([] if not n_bad else lines)]
-        for row in self.slices.to_dict("records"):
-            lines.append(
-                f"  where {row['slice']}: on {format_percent(row['share'])} of {row['rows']} rows, "
-                f"{row['lift']:.1f} times as often"
-            )
+            lines = [self.problem, *(lines if n_bad else [])]
+        lines += [
+            f"  where {row['slice']}: on {format_percent(row['share'])} of {row['rows']} rows, "
+            f"{row['lift']:.1f} times as often"
+            for row in self.slices.to_dict("records")
+        ]
         if not (len(self.slices) or self.problem):
             lines.append(
                 f"  no slice was found in which F {self.verb} more often than elsewhere"
@@ -126,17 +125,10 @@ def failures(
     >>> failures(F, X, y).slices["slice"].tolist()
     ['age > 70']
     """
-    check_align(align)
     order, columns = read_row_order(GivenTable.of(X), groups, time, align=align)
     model = ModelAdapter(F, "F", align=align)
     rows = read_labelled_rows(
         X, y, models=[model], kind=kind, order=order, align=align, left_out=columns
-    )
-    check_kind(
-        F,
-        "F",
-        target=repr(rows.task.target_name),
-        is_classification=rows.is_classification,
     )
     answers = predict_rows(model, rows)
     chosen = choose_loss(rows, {"F": answers}, loss)
@@ -148,13 +140,10 @@ def failures(
         loss=chosen,
         seed=seed,
     )
+    known = judged.by_row()
+    known.pop("where_f_fails")
     by_row = pd.DataFrame(
-        {
-            "loss": judged.compared.loss_f,
-            "is_bad": judged.is_bad,
-            "risk": np.nan if judged.risk is None else judged.risk,
-        },
-        index=rows.task.row_ids,
+        {"loss": judged.compared.loss_f, **known}, index=rows.task.row_ids
     )
     found = _find_slices(rows.task.features, rows.task.columns, judged, seed)
     return FailureReport(

@@ -135,6 +135,7 @@ def compare_files(
     HardsynthError
         As :func:`amlb_ext.comparison.compare.compare`, or a file that cannot be read.
     """
+    # before any file is read
     check_refits(refits)
     config = config or GenerateConfig()
     hardness = hardness_config(rule, alpha)
@@ -340,19 +341,21 @@ def _join_all(
     Raises
     ------
     ModelError
-        One file has an id and another order, and of another file nothing tells the order.
+        One file has an id and another order, and of another file nothing tells the order; or see
+        :func:`amlb_ext.models.predictions.join_by_shared_columns`.
     """
-    joined, moved, placed = {}, [], []
-    known = {*table.features.columns, *table.left_out.columns}
+    joined, moved, placed = dict(given), [], []
+    beside = pd.concat([table.features, table.left_out], axis=1)
     for name, model in given.items():
-        joined[name] = join_predictions(model, table, names[name])
-        if joined[name] is not model:
+        if not isinstance(model, pd.DataFrame):
+            continue
+        in_order = join_by_shared_columns(model, beside, names[name], index=table.index)
+        if in_order is not model:
             moved.append(names[name])
-        elif isinstance(model, pd.DataFrame) and not known.intersection(model.columns):
+        elif not beside.columns.intersection(model.columns).size:
             placed.append(names[name])
-        if isinstance(model, pd.DataFrame):
-            # what its own labels told has been used
-            joined[name] = joined[name].reset_index(drop=True)
+        # what its own labels told has been used
+        joined[name] = in_order.reset_index(drop=True)
     if moved and placed:
         raise ModelError(
             f"{moved[0]} stands in another order than {table.name} and tells its rows by an id; "
@@ -360,20 +363,6 @@ def _join_all(
             f"add the id to {placed[0]}",
         )
     return joined
-
-
-def join_predictions(model: Any, table: LabelledTable, name: str) -> Any:
-    """Return predictions in the order of a table that carries the same id; a model as it is.
-
-    Raises
-    ------
-    ModelError
-        See :func:`amlb_ext.models.predictions.join_by_shared_columns`.
-    """
-    if not isinstance(model, pd.DataFrame):
-        return model
-    beside = pd.concat([table.features, table.left_out], axis=1)
-    return join_by_shared_columns(model, beside, name, index=table.index)
 
 
 def describe_table(
@@ -385,9 +374,8 @@ def describe_table(
     )
     task = dataclasses.replace(rows.task, reading=table.reading).renamed(table.name)
     reading = describe_reading(task)
-    ignored = []
-    for name, values in table.left_out.items():
-        column = ColumnReading(
+    ignored = [
+        ColumnReading(
             name=str(name),
             read_as="ignored",
             levels=int(values.nunique()),
@@ -395,5 +383,6 @@ def describe_table(
             example="",
             warning="left out, as you said",
         )
-        ignored.append(column)
+        for name, values in table.left_out.items()
+    ]
     return dataclasses.replace(reading, columns=(*reading.columns, *ignored))

@@ -181,7 +181,8 @@ def compare_forecasts(
     >>> result.table["overall"].tolist()
     ['worse']
     """
-    _check_settings(candidates, twins)
+    check_candidates(candidates, '{"ets": "ets"}')
+    check_refits(twins, "twins")
     compared = read_window_loss(loss)
     table = to_pandas(table, what="table")
     roles = PanelRoles(
@@ -281,7 +282,17 @@ def judge_windows(
     DataError
         Too few series and origins, or no quantiles where a loss of them is compared.
     """
-    _check_size(failing)
+    n_series, n_origins = failing.n_series, len(failing.origins.test)
+    # too few to compare across, at origins too few to compare over
+    if n_series < FEWEST_CLUSTERS and n_origins < fewest_origins(failing.overlap):
+        plural = "s" if n_origins > 1 else ""
+        # origins one step apart reach least far back
+        advised = fewest_origins(failing.panel.horizon)
+        raise DataError(
+            f"{n_series} series at {n_origins} origin{plural}: nothing valid can be said of so few",
+            f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
+            f"(--origins {advised} --step 1)",
+        )
     refits = None
     if twins:
         columns = [known_loss(twin, "a twin of F", loss) for twin in twins]
@@ -365,11 +376,6 @@ def windows_with_losses(
     return windows
 
 
-def _check_settings(candidates: Any, twins: int) -> None:
-    check_candidates(candidates, '{"ets": "ets"}')
-    check_refits(twins, "twins")
-
-
 def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:
     """Return a forecaster's losses, ``(n,)``.
 
@@ -395,21 +401,6 @@ def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.nd
     return known
 
 
-def _check_size(failing: FailingWindows) -> None:
-    """Refuse series that are too few to compare across, at origins too few to compare over."""
-    n_series, n_origins = failing.n_series, len(failing.origins.test)
-    if n_series >= FEWEST_CLUSTERS or n_origins >= fewest_origins(failing.overlap):
-        return
-    plural = "s" if n_origins > 1 else ""
-    # origins one step apart reach least far back
-    advised = fewest_origins(failing.panel.horizon)
-    raise DataError(
-        f"{n_series} series at {n_origins} origin{plural}: nothing valid can be said of so few",
-        f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
-        f"(--origins {advised} --step 1)",
-    )
-
-
 def _scores(
     failing: FailingWindows, forecasts: Mapping[str, RolledForecasts], compared: str
 ) -> pd.DataFrame:
@@ -420,9 +411,9 @@ def _scores(
     """
     inside = failing.weighting.inside
     is_bad = failing.is_bad
-    records = {}
+    records: dict[str, dict[str, float]] = {}
     for name, rolled in forecasts.items():
-        record = {}
+        record = records[name] = {}
         unknown = np.full(len(rolled.mase), np.nan)
         for loss in dict.fromkeys([compared, *SHOWN_LOSSES]):
             values = rolled.losses.get(loss, unknown)
@@ -431,7 +422,6 @@ def _scores(
             if inside is not None:
                 record[f"{loss}_region"] = np.average(values, weights=inside)
             record[f"{loss}_bad"] = values[is_bad].mean() if is_bad.any() else np.nan
-        records[name] = record
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
 
 
@@ -445,7 +435,7 @@ def window_notes(
     panel, origins = failing.panel, failing.origins
     n_series = failing.n_series
     cutoffs = [panel.time_text(cutoff) for cutoff in origins.test]
-    first = cutoffs[0] if len(cutoffs) == 1 else f"{cutoffs[0]} to {cutoffs[-1]}"
+    first = " to ".join(dict.fromkeys((cutoffs[0], cutoffs[-1])))
     plural = "" if len(cutoffs) == 1 else "s"
     notes = [
         f"{n_series} series, {len(cutoffs)} test origin{plural} (last value seen: {first}), "

@@ -24,7 +24,7 @@ from amlb_ext.core.display import (
     format_percent,
     is_known,
 )
-from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
+from amlb_ext.stats.claims import OVERALL, REGION
 from amlb_ext.swap.answer import Swap
 from amlb_ext.swap.plot import (
     draw_change,
@@ -45,16 +45,17 @@ _STYLE = {OVERALL: ("#2f3842", "o"), REGION: ("#c2371e", "D")}
 def render_comparison(result: ModelComparison) -> str:
     """Return the page."""
     style = (asset_path("resources", "report") / "report.css").read_text("utf-8")
-    return (
-        _environment()
-        .get_template("comparison.html.j2")
-        .render(
-            result=result,
-            style=Markup(style),
-            picture=Markup(comparison_svg(result)),
-            worst=Markup(_worst_table(result)),
-            windows=Markup(worst_svg(result)),
-        )
+    windows = ""
+    if result.draw_worst is not None:
+        figure = result.draw_worst(MOST_PICTURES, Figure(layout="constrained"))
+        windows = _figure_as_svg(figure, salt="windows")
+    page = _environment().get_template("comparison.html.j2")
+    return page.render(
+        result=result,
+        style=Markup(style),
+        picture=_comparison_svg(result),
+        worst=Markup(_worst_table(result)),
+        windows=windows,
     )
 
 
@@ -72,23 +73,20 @@ def _curve_svg(swap: Swap) -> Markup:
     """Return the picture of a swap's rate curve."""
     figure = Figure((6.0, 3.2), layout="constrained")
     draw_curve(swap, figure.subplots())
-    return Markup(_figure_as_svg(figure, salt=f"curve {swap.name}"))
+    return _figure_as_svg(figure, salt=f"curve {swap.name}")
 
 
 def _forest_svg(result: ModelComparison) -> Markup:
     """Return the picture of the user's segments."""
     figure = Figure((7.0, 1.2 + 0.3 * len(result.segments)), layout="constrained")
     draw_segments(result.segments, result.base, figure.subplots())
-    return Markup(_figure_as_svg(figure, salt="segments"))
+    return _figure_as_svg(figure, salt="segments")
 
 
 def render_summary(result: ModelComparison) -> str:
     """Return the headline, the table and the picture, for a notebook's cell."""
-    return (
-        _environment()
-        .get_template("summary.html.j2")
-        .render(result=result, picture=Markup(comparison_svg(result)))
-    )
+    summary = _environment().get_template("summary.html.j2")
+    return summary.render(result=result, picture=_comparison_svg(result))
 
 
 @lru_cache(maxsize=1)
@@ -96,10 +94,8 @@ def _environment() -> Environment:
     """Return the environment of the templates in ``resources/comparison``."""
     environment = template_environment("comparison")
     environment.filters["change"] = change_text
-    environment.globals["curve"] = _curve_svg
-    environment.globals["forest"] = _forest_svg
     environment.globals.update(
-        OVERALL=OVERALL, REGION=REGION, CONCENTRATED=CONCENTRATED
+        curve=_curve_svg, forest=_forest_svg, OVERALL=OVERALL, REGION=REGION
     )
     return environment
 
@@ -170,22 +166,14 @@ def _size(result: ModelComparison) -> tuple[float, float]:
     return 7.0, 1.4 + 0.6 * len(result.models)
 
 
-def comparison_svg(result: ModelComparison) -> str:
-    """Return the picture as SVG; the same result gives the same text."""
+def _comparison_svg(result: ModelComparison) -> Markup:
+    """Return the picture; the same result gives the same text."""
     figure = Figure(_size(result), layout="constrained")
     draw_comparison(result, figure.subplots())
     return _figure_as_svg(figure, salt="comparison")
 
 
-def worst_svg(result: ModelComparison) -> str:
-    """Return the picture of the windows on which F is worst; empty for rows."""
-    if result.draw_worst is None:
-        return ""
-    figure = result.draw_worst(MOST_PICTURES, Figure(layout="constrained"))
-    return _figure_as_svg(figure, salt="windows")
-
-
-def _figure_as_svg(figure: Figure, *, salt: str) -> str:
+def _figure_as_svg(figure: Figure, *, salt: str) -> Markup:
     """Return a figure as SVG for a page: its text stays text, and the bytes are reproducible.
 
     The salt is of the identifiers in it, so that two pictures on one page have others.
@@ -201,4 +189,4 @@ def _figure_as_svg(figure: Figure, *, salt: str) -> str:
         )
     # an SVG inside a page has no XML declaration
     text = written.getvalue()
-    return text[text.index("<svg") :]
+    return Markup(text[text.index("<svg") :])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
@@ -185,13 +186,15 @@ class ModelComparison:
         for model in self.models:
             overall = self.row(model, OVERALL)
             if overall["verdict"] == "undecided":
-                records.append(
-                    {
-                        "model": model,
-                        "question": f"all {self.unit.many}",
-                        "rows": self._rows_for(overall),
-                    }
-                )
+                tail = 1 - self.level
+                half = (overall["high"] - overall["low"]) / 2
+                se = half / float(norm.ppf(1 - tail / 2))
+                needed = float("nan")
+                if is_known(se):
+                    n = int(overall["rows"])
+                    needed = rows_for(overall["difference"], se, n, tail)
+                question = f"all {self.unit.many}"
+                records.append({"model": model, "question": question, "rows": needed})
         for row in self.segments.to_dict("records"):
             if is_known(row["rows_needed"]):
                 whole = row["rows_needed"] / row["share"]
@@ -205,15 +208,6 @@ class ModelComparison:
                 )
         table = pd.DataFrame(records, columns=["model", "question", "rows"])
         return table.astype({"rows": float}).round()
-
-    def _rows_for(self, row: Mapping[str, Any]) -> float:
-        """Return how many units would decide a difference."""
-        if not (is_known(row["low"]) and is_known(row["high"])):
-            return float("nan")
-        tail = 1 - self.level
-        half = (row["high"] - row["low"]) / 2
-        se = half / float(norm.ppf(1 - tail / 2))
-        return rows_for(row["difference"], se, int(row["rows"]), tail)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each model: verdicts, changes with intervals, harm and remedy."""
@@ -237,21 +231,18 @@ class ModelComparison:
 
     def to_latex(self) -> str:
         """Return the table of models as LaTeX, for a paper; it needs the package booktabs."""
-        rows = []
+        rows = [["model", "change of F's loss", "verdict"]]
+        rows[0] += ["harm"] if self.harm else []
         for model in self.models:
             overall = self.row(model, OVERALL)
             cells = [model, change_text(overall), self.verdict(overall)]
             if model in self.harm:
                 cells.append(self.harm[model].verdict)
-            rows.append([escape_latex(str(cell)) for cell in cells])
-        header = ["model", "change of F's loss", "verdict"]
-        header += ["harm"] if self.harm else []
-        lines = [r"\begin{tabular}{" + "l" * len(header) + "}", r"\toprule"]
-        lines.append(" & ".join(header) + r" \\")
-        lines.append(r"\midrule")
-        lines += [" & ".join(cells) + r" \\" for cells in rows]
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        return "\n".join(lines) + "\n"
+            rows.append([escape_latex(cell) for cell in cells])
+        header, *lines = (" & ".join(cells) + r" \\" for cells in rows)
+        begin = rf"\begin{{tabular}}{{{'l' * len(rows[0])}}}"
+        top = [begin, r"\toprule", header, r"\midrule"]
+        return "\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}", ""])
 
     @property
     def windows(self) -> pd.DataFrame:
@@ -295,21 +286,21 @@ class ModelComparison:
         ``concentrated`` says whether a gain or a loss, as a share of F's loss, is larger where F
         fails than elsewhere; ``not asked`` where no difference from F is shown.
         """
-        records = {}
-        for model in self.models:
-            record: dict[str, Any] = {}
-            for question, name in ((OVERALL, "overall"), (REGION, "where_f_fails")):
-                row = self.row(model, question)
-                record[name] = row["verdict"]
-                record[f"{name}_change"] = row["relative"]
-                # an F without any loss has no change of it
-                scale = row["loss_f"] or float("nan")
-                record[f"{name}_low"] = row["low"] / scale
-                record[f"{name}_high"] = row["high"] / scale
-            concentration = self.row(model, CONCENTRATED)
-            record["concentrated"] = concentration.get("verdict", "not asked")
-            records[model] = record
-        return pd.DataFrame.from_dict(records, orient="index").rename_axis("model")
+        by_question = dict(iter(self.contrasts.set_index("model").groupby("question")))
+        table = pd.DataFrame(index=pd.Index(self.models, name="model"))
+        for question, name in ((OVERALL, "overall"), (REGION, "where_f_fails")):
+            rows = by_question[question]
+            # an F without any loss has no change of it
+            scale = rows["loss_f"].replace(0.0, np.nan)
+            table[name] = rows["verdict"]
+            table[f"{name}_change"] = rows["relative"]
+            table[f"{name}_low"] = rows["low"] / scale
+            table[f"{name}_high"] = rows["high"] / scale
+        table["concentrated"] = "not asked"
+        if CONCENTRATED in by_question:
+            asked = by_question[CONCENTRATED]["verdict"]
+            table.loc[asked.index, "concentrated"] = asked
+        return table
 
     @property
     def models(self) -> list[str]:
@@ -340,11 +331,9 @@ class ModelComparison:
 
     def row(self, model: str, question: str) -> dict[str, Any]:
         """Return what is known of one model and question; empty where it was not asked."""
-        chosen = (self.contrasts["model"] == model) & (
-            self.contrasts["question"] == question
-        )
-        records = self.contrasts[chosen].to_dict("records")
-        return {str(key): value for key, value in records[0].items()} if records else {}
+        asked = self.contrasts[["model", "question"]].eq([model, question]).all(axis=1)
+        records: list[dict[Any, Any]] = self.contrasts[asked].to_dict("records")
+        return records[0] if records else {}
 
     def headline(self) -> list[str]:
         """Return one sentence for each model: better or worse, where, and by how much."""
@@ -363,16 +352,16 @@ class ModelComparison:
         if has_rmse:
             headers.append(f"RMSE (F {format_number(self.rmse_f, digits=4)})")
         rows = []
-        for model in self.models:
-            overall = self.row(model, OVERALL)
-            cells = [
-                model,
-                _verdict_text(self, overall),
-                _verdict_text(self, self.row(model, REGION)),
-                self.table.loc[model, "concentrated"],
-            ]
+        for model, concentrated in self.table["concentrated"].items():
+            cells = [str(model)]
+            for question in (OVERALL, REGION):
+                row = self.row(cells[0], question)
+                # too few rows where F fails have none
+                change = f"{change_text(row)}  " if is_known(row["relative"]) else ""
+                cells.append(change + self.verdict(row))
+            cells.append(concentrated)
             if has_rmse:
-                cells.append(self.rmse_cell(overall))
+                cells.append(self.rmse_cell(self.row(cells[0], OVERALL)))
             rows.append(cells)
         about = "; ".join(f"{label}: {value}" for label, value in self.about.items())
         lines = [
@@ -415,10 +404,11 @@ class ModelComparison:
         if len(needed):
             said = []
             for row in needed.to_dict("records"):
-                count = "no number of " + self.unit.many
+                count = "no number of"
                 if row["rows"] < MOST_ROWS:
-                    count = f"{format_number(row['rows'])} {self.unit.many}"
-                said.append(f"{row['model']}, {row['question']}: {count}")
+                    count = format_number(row["rows"])
+                of_what = f"{row['model']}, {row['question']}"
+                said.append(f"{of_what}: {count} {self.unit.many}")
             lines += ["", "would decide, were the estimates true: " + "; ".join(said)]
         return lines
 
@@ -481,12 +471,9 @@ class ModelComparison:
 
     def summary(self) -> dict[str, Any]:
         """Return the answer for JSON, without what is known of each unit."""
-        left_out = ("rows", "draw_worst", "unit", "scores", "swap", "place")
-        known = {
-            own.name: getattr(self, own.name)
-            for own in fields(self)
-            if own.name not in left_out
-        }
+        known = {own.name: getattr(self, own.name) for own in fields(self)}
+        for name in ("rows", "draw_worst", "unit", "scores", "swap", "place"):
+            known.pop(name)
         return {
             "table": self.table.reset_index(),
             **known,
@@ -584,31 +571,46 @@ class ModelComparison:
 
         return render_summary(self)
 
-    def __str__(self) -> str:
-        return self.text()
-
     def __repr__(self) -> str:
         return self.text()
 
 
 def _headline_sentence(answer: ModelComparison, model: str) -> str:
-    overall = answer.row(model, OVERALL)
-    where = f"Where F {answer.verb}"
+    overall, many = answer.row(model, OVERALL), answer.unit.many
+    is_known_change = is_known(overall["relative"])
+    change = _loss_text(overall["relative"]) if is_known_change else ""
     if overall["verdict"] == "no claim":
-        said = f"{model}: no verdict over all {answer.unit.many}. {_plain_sentence(overall)}"
+        # what plain losses say where the largest errors decide, and why that is no verdict
+        why = f"{overall['reason'][0].upper()}{overall['reason'][1:]}."
+        if is_known_change and is_known(overall["rmse"]):
+            why = (
+                f"By the plain squared error it has {change} than F ({rmse_text(overall)}), but "
+                f"{overall['reason']}."
+            )
+        said = f"{model}: no verdict over all {many}. {why}"
         return f"{said} Nor is there one {answer.where_f_fails}."
-    whose = f"{model}'s recipe" if answer.claim == "recipes" else model
-    f = "F's" if answer.claim == "recipes" else "F"
-    said = f"{whose} is {_verdict_phrase(overall, f)} over all {answer.unit.many}"
-    if answer.capping and rmse_text(overall):
-        # the figure is of capped losses: the plain one stands beside it
-        said += f" ({rmse_text(overall)})"
-    said += "."
+    whose, f = model, "F"
+    if answer.claim == "recipes":
+        whose, f = f"{model}'s recipe", "F's"
+    verdict = f"not shown to differ from {f}"
+    if overall["verdict"] in ("better", "worse"):
+        beside = change or "which has no loss at all"
+        verdict = f"{overall['verdict']} than {f} ({beside})"
+    # where the figure is of capped losses the plain one stands beside it
+    rmse = rmse_text(overall) if answer.capping else ""
+    said = f"{whose} is {verdict} over all {many}{f' ({rmse})' if rmse else ''}."
     region = answer.row(model, REGION)
+    where = f"Where F {answer.verb}"
     if not is_known(region["low"]):
         return f"{said} {where}: no figures, since {region['reason']}."
-    there = f"{where} it has {_change_phrase(region)}"
-    return f"{said} {there}{_beside_elsewhere(answer.row(model, CONCENTRATED))}."
+    elsewhere = answer.row(model, CONCENTRATED).get("verdict", "")
+    beside = {
+        "opposite": ", the other way round than elsewhere",
+        "undecided": ", relative to F's loss not shown to differ from elsewhere",
+    }.get(elsewhere, "")
+    if elsewhere in CONCENTRATIONS:
+        beside = f", a {elsewhere} than elsewhere relative to F's loss"
+    return f"{said} {where} it has {_change_phrase(region)}{beside}."
 
 
 def _change_phrase(row: Mapping[str, Any]) -> str:
@@ -633,29 +635,6 @@ def _loss_text(change: float) -> str:
     return f"{format_percent(abs(change))} {'less' if change < 0 else 'more'} loss"
 
 
-def _beside_elsewhere(row: Mapping[str, Any]) -> str:
-    """Return how the change there differs from that elsewhere; empty where nobody asked."""
-    verdict = row.get("verdict")
-    if verdict in CONCENTRATIONS:
-        size, change = str(verdict).split()
-        return f", a {size} {change} than elsewhere relative to F's loss"
-    if verdict == "opposite":
-        return ", the other way round than elsewhere"
-    if verdict == "undecided":
-        return ", relative to F's loss not shown to differ from elsewhere"
-    return ""
-
-
-def _plain_sentence(row: dict[str, Any]) -> str:
-    """Return what plain losses say where the largest errors decide, and why that is no verdict."""
-    if not (is_known(row["relative"]) and is_known(row["rmse"])):
-        return f"{row['reason'][0].upper()}{row['reason'][1:]}."
-    return (
-        f"By the plain squared error it has {_loss_text(row['relative'])} than F "
-        f"({rmse_text(row)}), but {row['reason']}."
-    )
-
-
 def rmse_text(row: Mapping[str, Any]) -> str:
     """Return the RMSE of F and of a model; empty where it is not known.
 
@@ -670,20 +649,6 @@ def rmse_text(row: Mapping[str, Any]) -> str:
     if is_known(row["rmse"]):
         rmse = format_number(row["rmse"], digits=4)
     return f"RMSE {rmse}, F {format_number(row['rmse_f'], digits=4)}"
-
-
-def _verdict_phrase(row: dict[str, Any], f: str = "F") -> str:
-    if not is_known(row["relative"]) and row["verdict"] == "worse":
-        return f"worse than {f} (which has no loss at all)"
-    if row["verdict"] in ("better", "worse"):
-        return f"{row['verdict']} than {f} ({_loss_text(row['relative'])})"
-    return f"not shown to differ from {f}"
-
-
-def _verdict_text(answer: ModelComparison, row: dict[str, Any]) -> str:
-    if not is_known(row["relative"]):  # too few rows where F fails
-        return answer.verdict(row)
-    return f"{change_text(row)}  {answer.verdict(row)}"
 
 
 def change_text(row: dict[str, Any]) -> str:

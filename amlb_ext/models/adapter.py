@@ -38,6 +38,7 @@ from amlb_ext.models.columns import (
 from amlb_ext.models.given_table import GivenTable
 from amlb_ext.models.native import (
     as_native,
+    attribute_of,
     classes_of_model,
     kind_of_model,
     with_native_categories,
@@ -49,90 +50,6 @@ from amlb_ext.models.predictions import (
     decision_notes,
     interpret_predictions,
 )
-
-# A fitted model, fitted again: its clone on other rows.
-
-
-def can_clone(model: Any) -> bool:
-    """Whether a model has what scikit-learn's ``clone`` asks for, and can be fitted.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> can_clone(Ridge()), can_clone("predictions.csv")
-    (True, False)
-    """
-    return hasattr(model, "get_params") and hasattr(model, "fit")
-
-
-def _unfitted_copy(model: Any) -> Any:
-    """Return scikit-learn's clone; where it refuses, a model made with the same parameters.
-
-    CatBoost keeps ``cat_features`` in another form than it was given, which ``clone`` refuses.
-    """
-    try:
-        return clone(model)
-    except RuntimeError:
-        return type(model)(**model.get_params())
-
-
-def fit_clone(
-    model: Any, X: Any, y: np.ndarray, seed: int, *, n_jobs: int | None = None
-) -> Any:
-    """Clone a model and fit the clone; the model is never changed.
-
-    Parameters
-    ----------
-    model : estimator
-    X : DataFrame or array of shape (n, d)
-        The columns that the model was fitted on, see
-        :func:`~amlb_ext.models.columns.select_features`.
-    y : ndarray of shape (n,)
-        Targets as the model knows them.
-    seed : int
-        Becomes every ``random_state`` in the model, those of its parts included.
-    n_jobs : int, optional
-        Becomes every ``n_jobs`` that the model sets; as the model has it when omitted.
-
-    Raises
-    ------
-    ModelError
-        The model cannot be cloned, or its clone cannot be fitted.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> X = np.arange(6.0).reshape(6, 1)
-    >>> twin = fit_clone(Ridge(alpha=0).fit(X, X[:, 0]), X, -X[:, 0], seed=1)
-    >>> round(float(twin.coef_[0]), 6)
-    -1.0
-    """
-    try:
-        twin = _unfitted_copy(model)
-        settings = {}
-        for key, value in twin.get_params().items():
-            parameter = key.split("__")[-1]
-            # a generator would be used up by the first clone, and is left as it is
-            if parameter == "random_state" and not isinstance(
-                value, np.random.Generator
-            ):
-                settings[key] = seed % 2**31
-            # one thread is what None means, and setting it makes some models warn
-            elif parameter == "n_jobs" and n_jobs is not None and value is not None:
-                settings[key] = n_jobs
-        if settings:
-            twin.set_params(**settings)
-        with warnings.catch_warnings():
-            # a model that is not fitted to the end is one all the same, as F was
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return twin.fit(X, y)
-    except HardsynthError:
-        raise
-    except Exception as error:
-        reason = str(error).strip().split("\n")[0]
-        raise ModelError(
-            f"F could not be fitted again: {type(error).__name__}: {reason}"
-        ) from error
 
 
 class ModelAdapter:
@@ -209,7 +126,8 @@ class ModelAdapter:
     @property
     def can_fit_again(self) -> bool:
         """Whether a clone of it can be fitted."""
-        return not self.is_predictions and can_clone(self.model)
+        has_all = hasattr(self.model, "get_params") and hasattr(self.model, "fit")
+        return has_all and not self.is_predictions
 
     def answer(self, table: GivenTable, labels: Labels, target: str = "") -> Answers:
         """Return what the model answers to all rows of a table, in one call.
@@ -244,8 +162,6 @@ class ModelAdapter:
             )
         if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
-            if isinstance(said, tuple):
-                flat_rows(said, len(table), self.name)
             return interpret_predictions(said, labels, self.name, n=len(table))
         if not len(labels):
             said = self._ask("predict", table)
@@ -259,15 +175,13 @@ class ModelAdapter:
             f = read_probabilities(p, labels, n, self.name, classes=self.classes)
             return Answers(f=f, decided=f.argmax(axis=1))
         said = self._ask("predict", table)
-        if not _has_method(self._asked, "predict_proba"):
+        if not callable(attribute_of(self._asked, "predict_proba")):
             flat = np.asarray(said)
             if flat.ndim == 1 and flat.dtype.kind != "f":
                 return answers_of_labels(said, labels, n, self.name)
             return interpret_predictions(said, labels, self.name, n=n)
         p = self._ask("predict_proba", table)
         classes = classes_of_columns(p, self.classes)
-        if isinstance(p, tuple):
-            flat_rows(p, n, self.name)
         f = read_probabilities(p, labels, n, self.name, classes=classes)
         decided = read_labels(said, labels, n, self.name)
         check_order(f, decided, self.name, has_names=classes is not None)
@@ -294,6 +208,8 @@ class ModelAdapter:
             if recast is None:
                 raise refusal
             said = self._call(ask, recast)
+        if isinstance(said, tuple):
+            flat_rows(said, len(table), self.name)
         if hasattr(said, "toarray"):
             # a sparse matrix
             said = said.toarray()
@@ -301,13 +217,12 @@ class ModelAdapter:
             # of polars and pyarrow, whose columns have names, too
             said = said.to_pandas()
         has_index = isinstance(said, pd.Series | pd.DataFrame)
-        if not (has_index and isinstance(rows, pd.DataFrame)):
-            return said
-        if set(said.index) != set(table.frame.index):
-            # labels of other rows, such as a fresh index, say nothing of these
-            return said
-        what = f"the answer of {self.name}"
-        return align_rows(said, table.frame, what=what, align=self.align)
+        is_frame = isinstance(rows, pd.DataFrame)
+        # labels of other rows, such as a fresh index, say nothing of these
+        if has_index and is_frame and set(said.index) == set(table.frame.index):
+            what = f"the answer of {self.name}"
+            return align_rows(said, table.frame, what=what, align=self.align)
+        return said
 
     def _call(self, ask: Any, rows: Any) -> Any:
         try:
@@ -324,13 +239,20 @@ class ModelAdapter:
             hint = describe_expected(self._asked)
             if isinstance(rows, pd.DataFrame):
                 hint += f"; the table has {list_names(rows.columns)}"
-                if dates := [name for name in rows if _are_dates_as_text(rows[name])]:
+                texts = [
+                    name
+                    for name in rows
+                    if pd.api.types.infer_dtype(rows[name]) == "string"
+                ]
+                dates = [name for name in texts if look_like_dates(rows[name].dropna())]
+                if dates:
                     hint += (
                         f"; {list_names(dates)} came as text: Parquet keeps the type of dates, "
                         "a text file does not"
                     )
-                if texts := [name for name in rows if has_decimal_comma(rows[name])]:
-                    hint += f"; {list_names(texts)} came as text: {COMMA_REMEDY}"
+                numbers = [name for name in rows if has_decimal_comma(rows[name])]
+                if numbers:
+                    hint += f"; {list_names(numbers)} came as text: {COMMA_REMEDY}"
             raise ModelError(
                 f"{self.name} failed in predict: {describe_error(error)}", hint
             ) from error
@@ -346,37 +268,58 @@ class ModelAdapter:
         y : ndarray of shape (n,)
             Targets as the model knows them.
         seed : int
+            Becomes every ``random_state`` in the model, those of its parts included.
         n_jobs : int, optional
-            See :func:`~amlb_ext.models.adapter.fit_clone`.
+            Becomes every ``n_jobs`` that the model sets; as the model has it when omitted.
 
         Raises
         ------
         ModelError
             It cannot be cloned, or its clone cannot be fitted.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import Ridge
+        >>> X = np.arange(6.0).reshape(6, 1)
+        >>> model = ModelAdapter(Ridge(alpha=0).fit(X, X[:, 0]), "F")
+        >>> twin = model.fit_again(GivenTable.of(X), -X[:, 0], seed=1).model
+        >>> round(float(twin.coef_[0]), 6)
+        -1.0
         """
         rows = select_features(self.model, table, self.name, what="train")
-        twin = fit_clone(self.model, rows, y, seed, n_jobs=n_jobs)
+        try:
+            try:
+                twin = clone(self.model)
+            except RuntimeError:
+                # CatBoost keeps cat_features in another form than it was given
+                twin = type(self.model)(**self.model.get_params())
+            settings = {}
+            for key, value in twin.get_params().items():
+                parameter = key.split("__")[-1]
+                # a generator would be used up by the first clone, and is left as it is
+                if parameter == "random_state" and not isinstance(
+                    value, np.random.Generator
+                ):
+                    settings[key] = seed % 2**31
+                # one thread is what None means, and setting it makes some models warn
+                elif parameter == "n_jobs" and n_jobs is not None and value is not None:
+                    settings[key] = n_jobs
+            if settings:
+                twin.set_params(**settings)
+            with warnings.catch_warnings():
+                # a model that is not fitted to the end is one all the same, as F was
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                twin = twin.fit(rows, y)
+        except HardsynthError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"F could not be fitted again: {describe_error(error)}"
+            ) from error
         return ModelAdapter(twin, f"{self.name}, fitted again,", align=self.align)
 
 
 def describe_error(error: Exception) -> str:
     """Return the type of an exception and the first line of its text."""
-    lines = str(error).strip().splitlines()
-    first_line = lines[0] if lines else ""
+    first_line = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {first_line}"
-
-
-def _are_dates_as_text(values: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return False
-    known = values.dropna()
-    is_text = bool(len(known)) and known.map(lambda value: isinstance(value, str)).all()
-    return bool(is_text) and look_like_dates(known.astype(str))
-
-
-def _has_method(model: Any, name: str) -> bool:
-    """Whether a model has a method; scikit-learn's say so only once they are asked."""
-    try:
-        return callable(getattr(model, name, None))
-    except Exception:
-        return False

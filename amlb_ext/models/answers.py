@@ -100,28 +100,21 @@ class Labels:
     def code(self, value: Any) -> int:
         """Return the code of one value; -1 where it is none of the classes."""
         text = label_text(value)
-        for known, key in (
-            (self._by_text, text),
-            (self._by_number, as_number(value)),
-            (self._by_form, plain_form(text)),
-        ):
+        keys = (text, as_number(value), plain_form(text))
+        for known, key in zip(self._known, keys, strict=True):
             if key in known:
                 return known[key]
         return -1
 
     @cached_property
-    def _by_text(self) -> dict[Any, int]:
-        return {name: code for code, name in enumerate(self.names)}
+    def _known(self) -> list[dict[Any, int]]:
+        """Codes by text, by value, and by the composed form of Unicode, each where it is unique.
 
-    @cached_property
-    def _by_number(self) -> dict[Any, int]:
-        """Codes by value; empty where two classes are one number, such as 7 and 007."""
-        return _unique_keys([as_number(name) for name in self.names])
-
-    @cached_property
-    def _by_form(self) -> dict[Any, int]:
-        """Codes by the composed form of Unicode, in which one text has one spelling."""
-        return _unique_keys([plain_form(name) for name in self.names])
+        By value it is not where two classes are one number, such as 7 and 007.
+        """
+        numbers = [as_number(name) for name in self.names]
+        forms = [plain_form(name) for name in self.names]
+        return [_unique_keys(keys) for keys in (self.names, numbers, forms)]
 
 
 def order_labels(names: Iterable[str], values: Any = None) -> tuple[str, ...]:
@@ -138,12 +131,10 @@ def order_labels(names: Iterable[str], values: Any = None) -> tuple[str, ...]:
     >>> order_labels({"10", "9"}), order_labels({"10", "9"}, ["10", "9"])
     (('9', '10'), ('10', '9'))
     """
-    distinct = set(names)
-    if values is not None:
-        present = pd.unique(_flat_objects(values))
-        if any(isinstance(value, str) for value in present):
-            return tuple(sorted(distinct))
-    return tuple(natural_order(distinct))
+    present = () if values is None else pd.unique(_flat_objects(values))
+    if any(isinstance(value, str) for value in present):
+        return tuple(sorted(set(names)))
+    return tuple(natural_order(set(names)))
 
 
 def _flat_objects(values: Any) -> np.ndarray:
@@ -158,12 +149,10 @@ def _flat_objects(values: Any) -> np.ndarray:
     return flat
 
 
-def _unique_keys(keys: list[Any]) -> dict[Any, int]:
+def _unique_keys(keys: Sequence[Any]) -> dict[Any, int]:
     """Return the position of each key; nothing where two are equal."""
     found = {key: code for code, key in enumerate(keys) if key is not None}
-    if len(found) < sum(key is not None for key in keys):
-        return {}
-    return found
+    return found if len(found) + keys.count(None) == len(keys) else {}
 
 
 def as_number(value: Any) -> float | None:
@@ -257,9 +246,7 @@ class Answers:
         return replace(self, f=self.f[rows], decided=taken(self.decided), raw=raw)
 
 
-def flat_rows(
-    values: Any, n: int, name: str, wanted: str = "one for each"
-) -> np.ndarray:
+def flat_rows(values: Any, n: int, name: str) -> np.ndarray:
     """Return one value for each row, ``(n,)``, from a list, an array, a column or a Series.
 
     Raises
@@ -275,17 +262,21 @@ def flat_rows(
     array = np.asarray(without_mask(values))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.ndim == 2 and array.shape[1] > 1:
+    if array.ndim > 1:
         raise ModelError(
             f"{name} answers {array.shape[1]} values for each of {len(array)} rows",
             "give a model of one target, or a function that returns one of its outputs",
         )
-    if array.shape != (n,):
-        came = len(array) if array.ndim else 1
-        raise ModelError(
-            f"{name} answers {came} rows for {n} rows", f"wanted: {wanted}"
-        )
+    _check_count(array, n, name)
     return array
+
+
+def _check_count(array: np.ndarray, n: int, name: str) -> None:
+    came = len(array) if array.ndim else 1
+    if not array.ndim or came != n:
+        raise ModelError(
+            f"{name} answers {came} rows for {n} rows", "wanted: one for each row"
+        )
 
 
 def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
@@ -392,11 +383,7 @@ def read_probabilities(
         raise ModelError(
             f"the predictions of {name} are not numbers", wanted_text(labels.names)
         ) from None
-    if p.ndim == 0 or len(p) != n:
-        came = len(p) if p.ndim else 1
-        raise ModelError(
-            f"{name} answers {came} rows for {n} rows", "wanted: one for each row"
-        )
+    _check_count(p, n, name)
     _check_finite(p, name)
     if p.ndim == 2 and p.shape[1] == 1:
         p = p[:, 0]
@@ -504,26 +491,22 @@ def _check_finite(values: np.ndarray, name: str) -> None:
 def _check_scale(p: np.ndarray, name: str) -> None:
     """Refuse values outside [0, 1], and say what they look like."""
     low, high = float(p.min(initial=0)), float(p.max(initial=0))
-    if low >= -_ROUNDING and high <= 1 + _ROUNDING:
+    has_negative = low < -_ROUNDING
+    if not has_negative and high <= 1 + _ROUNDING:
         return
     row = int(np.argmax((p < -_ROUNDING) | (p > 1 + _ROUNDING)) // (p.size // len(p)))
-    text = f"the predictions of {name} are no probabilities: {_row_text(p[row])} in row {row}"
-    if low < -_ROUNDING and high <= _ROUNDING:
-        raise ModelError(f"{text}, which look like logarithms", "give np.exp of them")
-    if (
-        low >= -_ROUNDING
-        and high <= 100 + _ROUNDING
-        and (p.ndim == 1 or _sum_to(p, 100))
-    ):
-        raise ModelError(f"{text}, which look like per cent", "divide them by 100")
-    if p.ndim == 2 and _sum_to(p, 1):
-        raise ModelError(
-            f"{text}: they sum to 1, but some are below 0 or above 1",
-            "give probabilities; margins are none",
-        )
+    kind, remedy = "raw scores", "give probabilities, e.g. of a CalibratedClassifierCV"
+    sums = p.sum(axis=1) if p.ndim == 2 else None
+    if has_negative and high <= _ROUNDING:
+        kind, remedy = "logarithms", "give np.exp of them"
+    elif not has_negative and high <= 100 + _ROUNDING and _are_all(sums, 100):
+        kind, remedy = "per cent", "divide them by 100"
+    elif sums is not None and _are_all(sums, 1):
+        kind, remedy = "margins that sum to 1", "give probabilities; margins are none"
     raise ModelError(
-        f"{text}, which look like raw scores",
-        "give probabilities, e.g. of a CalibratedClassifierCV",
+        f"the predictions of {name} are no probabilities: {_row_text(p[row])} in row {row}, which "
+        f"look like {kind}",
+        remedy,
     )
 
 
@@ -542,8 +525,9 @@ def _check_rows(p: np.ndarray, name: str) -> None:
         )
 
 
-def _sum_to(p: np.ndarray, total: float) -> bool:
-    return bool(np.allclose(p.sum(axis=1), total, rtol=0.01))
+def _are_all(sums: np.ndarray | None, total: float) -> bool:
+    """Whether all rows have a sum; those of one column have any."""
+    return sums is None or bool(np.allclose(sums, total, rtol=0.01))
 
 
 def _row_text(row: np.ndarray) -> str:

@@ -129,21 +129,18 @@ def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
     said, y = np.asarray(said, dtype=object), np.asarray(y, dtype=object)
     if not (isinstance(said[0], str) or isinstance(y[0], str)):
         return said == y
-    texts = [
-        np.array([plain_form(label_text(value)) for value in values], dtype=object)
-        for values in (said, y)
-    ]
-    are_equal = texts[0] == texts[1]
-    numbers = []
-    for each in texts:
-        distinct = {text: as_number(text) for text in each}
-        known = [number for number in distinct.values() if number is not None]
-        if len(set(known)) < len(known):
+    texts = pd.DataFrame({"said": said, "y": y}).map(
+        lambda value: plain_form(label_text(value))
+    )
+    numbers = texts.map(as_number).astype(float)
+    are_equal = (texts["said"] == texts["y"]).to_numpy()
+    for column in texts:
+        known = numbers[column][~texts[column].duplicated()].dropna()
+        if not known.is_unique:
             # 7 and 007 are two classes
             return are_equal
-        numbers.append(np.array([distinct[text] for text in each], dtype=float))
     # 0 and the text 0.0 are one
-    return are_equal | (numbers[0] == numbers[1])
+    return are_equal | (numbers["said"] == numbers["y"]).to_numpy()
 
 
 def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
@@ -228,14 +225,11 @@ no, yes (give the model that was fitted on this target, or the target as the mod
             remedy,
         )
     # of many classes rows may lack one and have a new one; of two they are written otherwise
-    if lacked and (
-        len(classes) == 2 or _count_from(classes) + _count_from(known.names) == 1
-    ):
-        unknown = [
-            value for value, code in zip(classes, codes, strict=True) if code < 0
-        ]
+    are_codes = _count_from(classes) + _count_from(known.names) == 1
+    if lacked and (len(classes) == 2 or are_codes):
+        unknown = classes[int(np.argmax(codes < 0))]
         raise ModelError(
-            f"{name} knows the class {label_text(unknown[0])!r}, which the target lacks, and not "
+            f"{name} knows the class {label_text(unknown)!r}, which the target lacks, and not "
             f"{sorted(lacked)[0]!r}, which it has: they seem to be other codes of the classes",
             remedy,
         )
@@ -327,15 +321,16 @@ def refuse_seen_rows(
     given = _comparable(given[common], numeric)
     others = _comparable(others[common], numeric)
     # numbers and names of rows may have been given anew, and would tell equal rows apart
-    numbered = {
+    telling = [
         name
         for name in common
-        if others[name].is_unique and not (name in numeric and (others[name] % 1).any())
-    }
-    for names in (common, [name for name in common if name not in numbered]):
+        if not others[name].is_unique or (name in numeric and (others[name] % 1).any())
+    ]
+    for names in (common, telling):
         if not names:
             continue
-        share = _share_repeated(given[names], others[names])
+        asked, seen_rows = number_rows(given[names], others[names])
+        share = float(np.isin(asked, seen_rows[seen_rows >= 0]).mean())
         # training rows repeat each other as often as other rows repeat them
         by_chance = float(others[names].duplicated(keep=False).mean())
         pooled = (share * len(given) + by_chance * len(others)) / (
@@ -391,11 +386,3 @@ def _comparable(frame: pd.DataFrame, numeric: Collection[str]) -> pd.DataFrame:
         else:
             columns[name] = values.astype(object).map(label_text, na_action="ignore")
     return pd.DataFrame(columns).reset_index(drop=True)
-
-
-def _share_repeated(asked: pd.DataFrame, others: pd.DataFrame) -> float:
-    """Return the share of rows that have the features of one of the others."""
-    asked = asked.reset_index(drop=True)
-    others = others.reset_index(drop=True)[asked.columns]
-    numbers, other_numbers = number_rows(asked, others)
-    return float(np.isin(numbers, other_numbers[other_numbers >= 0]).mean())

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Collection, Iterable
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import ConfigError, DataError, ModelError
+from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.models.given_table import GivenTable
-from amlb_ext.models.native import as_native
+from amlb_ext.models.native import as_native, attribute_of
 
 # Rows that belong together: targets, groups and predictions beside the rows of X.
 #
@@ -29,17 +29,6 @@ from amlb_ext.models.native import as_native
 
 #: How rows are matched: by the rule of this module, by label, or by place.
 Align = Literal["auto", "index", "position"]
-
-
-def check_align(align: str) -> None:
-    """Raise for a way to match rows that does not exist.
-
-    Raises
-    ------
-    ConfigError
-    """
-    if align not in get_args(Align):
-        raise ConfigError(f"align is {align!r}", "give 'auto', 'index' or 'position'")
 
 
 def align_rows(
@@ -83,34 +72,31 @@ def align_rows(
             f"{what} has {len(given)} rows and {of} has {len(beside)}",
             f"give one for each row of {of}",
         )
-    ours, theirs = _index_of(given), _index_of(beside)
-    if align == "position" or ours is None or theirs is None or ours.equals(theirs):
+    is_labelled = all(
+        isinstance(rows, pd.Series | pd.DataFrame) for rows in (given, beside)
+    )
+    if align == "position" or not is_labelled or given.index.equals(beside.index):
         return given
-    has_doubles = not (ours.is_unique and theirs.is_unique)
-    is_unclear = has_doubles or _is_fresh(ours) != _is_fresh(theirs)
+    ours, theirs = given.index, beside.index
+    are_unique = ours.is_unique and theirs.is_unique
+    # an index counts from 0 where nobody set it
+    fresh = pd.RangeIndex(len(ours))
+    is_unclear = not are_unique or ours.equals(fresh) or theirs.equals(fresh)
     if align != "index" and is_unclear:
-        raise _ambiguous_error(ours, theirs, what=what, of=of)
-    _check_same_labels(ours, theirs, what=what, of=of)
-    return given.loc[theirs]
-
-
-def _index_of(rows: Any) -> pd.Index | None:
-    is_labelled = isinstance(rows, pd.Series | pd.DataFrame)
-    return rows.index if is_labelled else None
-
-
-def _is_fresh(index: pd.Index) -> bool:
-    """Whether an index counts from 0, as one does that nobody set."""
-    return index.equals(pd.RangeIndex(len(index)))
-
-
-def _check_same_labels(ours: pd.Index, theirs: pd.Index, *, what: str, of: str) -> None:
-    if not (ours.is_unique and theirs.is_unique):
-        doubled = ours if not ours.is_unique else theirs
-        label = doubled[doubled.duplicated()][0]
+        row = int(np.argmax(np.asarray(ours != theirs)))
+        # numbers of Python, which print without the type of numpy's
+        own, other = ours.tolist()[row], theirs.tolist()[row]
         raise DataError(
-            f"the index of {what if doubled is ours else of} has {label!r} twice, so rows cannot "
-            "be matched by it",
+            f"{what} and {of} have different indexes: row {row} of {of} is {other!r} and that of "
+            f"{what} is {own!r}, so it is not clear which rows belong together",
+            'give align="position" if both are in the same order, or align="index" if the labels '
+            "of the index tell",
+        )
+    if not are_unique:
+        doubled = theirs if ours.is_unique else ours
+        raise DataError(
+            f"the index of {of if ours.is_unique else what} has "
+            f"{doubled[doubled.duplicated()][0]!r} twice, so rows cannot be matched by it",
             'give align="position" if both are in the same order',
         )
     lacking = theirs.difference(ours, sort=False).tolist()
@@ -121,20 +107,7 @@ def _check_same_labels(ours: pd.Index, theirs: pd.Index, *, what: str, of: str) 
             f'give {what} for the rows of {of}; align="position" if both are in the same order '
             "whatever their index",
         )
-
-
-def _ambiguous_error(
-    ours: pd.Index, theirs: pd.Index, *, what: str, of: str
-) -> DataError:
-    differing = int(np.argmax(np.asarray(ours != theirs)))
-    # numbers of Python, which print without the type of numpy's
-    own, other = ours.tolist()[differing], theirs.tolist()[differing]
-    return DataError(
-        f"{what} and {of} have different indexes: row {differing} of {of} is {other!r} and that of "
-        f"{what} is {own!r}, so it is not clear which rows belong together",
-        'give align="position" if both are in the same order, or align="index" if the labels of '
-        "the index tell",
-    )
+    return given.loc[theirs]
 
 
 #: Columns that a message lists by name.
@@ -163,21 +136,20 @@ def columns_of_model(model: Any) -> tuple[list[str] | None, int | None]:
     >>> columns_of_model(LinearRegression().fit([[1.0], [2.0]], [1.0, 2.0]))
     (None, 1)
     """
-    names = None
     model = as_native(model) or model
     # scikit-learn, CatBoost; LightGBM and XGBoost beside what scikit-learn calls it
     for attribute in ("feature_names_in_", "feature_names_", "feature_name_"):
-        names = _attribute(model, attribute)
-        if names is not None and len(names):
-            break
+        given = attribute_of(model, attribute)
+        if given is not None and len(given):
+            names = [str(name) for name in given]
+            places = range(len(names))
+            is_array = any(
+                names == [*map(form.format, places)] for form in _ARRAY_NAMES
+            )
+            return None if is_array else names, len(names)
     # CatBoost counts none after it was loaded
-    count = _attribute(model, "n_features_in_") or None
-    if names is None or not len(names):
-        return None, None if count is None else int(count)
-    names = [str(name) for name in names]
-    if _are_array_names(names):
-        return None, len(names)
-    return names, len(names)
+    count = attribute_of(model, "n_features_in_")
+    return None, int(count) if count else None
 
 
 def select_features(
@@ -211,7 +183,8 @@ def select_features(
     >>> list(select_features(model, GivenTable.of(X), "m.pkl").columns)
     ['a', 'b']
     """
-    if _is_skorch(model):
+    if any(base.__module__.startswith("skorch.") for base in type(model).__mro__):
+        # whose networks read a frame as a dict of its columns
         return table.frame.to_numpy(dtype=np.float32)
     names, count = columns_of_model(model)
     if names is None and count is None:
@@ -229,33 +202,32 @@ def select_features(
     if table.is_unnamed and len(names) == table.frame.shape[1]:
         # an array has nothing but the place of its columns
         return table.frame.set_axis(names, axis=1)
-    places = _places_of(names, list(table.frame.columns))
-    missing = [
-        column for column, place in zip(names, places, strict=True) if place is None
-    ]
+    # LightGBM writes customer_age for customer age, and other libraries drop what JSON has a use
+    # for: where a name is not there, the one that differs in such characters alone is meant
+    columns = pd.Series(table.frame.columns)
+    places = {_letters(column): place for place, column in columns.items()}
+    for doubled in columns.map(_letters)[lambda letters: letters.duplicated()]:
+        places.pop(doubled, None)
+    own: dict[str, Any] = {column: place for place, column in columns.items()}
+    found = [own.get(column, places.get(_letters(column))) for column in names]
+    missing = [name for name, place in zip(names, found, strict=True) if place is None]
     if missing:
-        raise _missing_error(missing, names, table.frame, name=name, what=what)
-    picked = table.frame.iloc[:, [place for place in places if place is not None]]
+        unused = [column for column in columns if column not in names]
+        others = f", as it lacks {len(missing) - 1} more ({list_names(missing[1:])})"
+        # the nearest name is most often the same column, renamed
+        nearest = difflib.get_close_matches(missing[0], unused, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        known = "the model knows all columns that are there"
+        if unused:
+            known = f"columns that the model does not know: {list_names(unused)}"
+        raise ModelError(
+            f"{name} was fitted on the column {missing[0]!r}, which {what} lacks"
+            f"{others if len(missing) > 1 else ''}",
+            f"{hint}{known}",
+        )
+    picked = table.frame.iloc[:, found]
     # a frame of its own: some models write into what they are given
     return picked.set_axis(names, axis=1).copy()
-
-
-def _places_of(wanted: Sequence[str], columns: Sequence[str]) -> list[int | None]:
-    """Return the position of each wanted column; None for one that is not there.
-
-    LightGBM writes ``customer_age`` for ``customer age``, and other libraries drop what JSON has
-    a use for: where a name is not there, one that differs in such characters alone is meant.
-    """
-    by_name = {name: place for place, name in enumerate(columns)}
-    by_letters: dict[str, list[int]] = {}
-    for place, name in enumerate(columns):
-        by_letters.setdefault(_letters(name), []).append(place)
-    places: list[int | None] = []
-    for name in wanted:
-        alike = by_letters.get(_letters(name), [])
-        renamed = alike[0] if len(alike) == 1 else None
-        places.append(by_name.get(name, renamed))
-    return places
 
 
 def are_same_column(column: str, names: Collection[str]) -> bool:
@@ -271,51 +243,6 @@ def are_same_column(column: str, names: Collection[str]) -> bool:
 
 def _letters(name: str) -> str:
     return re.sub(r"\W", "_", name)
-
-
-def _attribute(model: Any, name: str) -> Any:
-    """Return an attribute, or None where the model refuses it: before a fit, or of another kind."""
-    try:
-        return getattr(model, name, None)
-    except Exception:
-        return None
-
-
-def _are_array_names(names: Sequence[str]) -> bool:
-    """Whether names are what a library calls the columns of an array."""
-    for pattern in _ARRAY_NAMES:
-        if all(name == pattern.format(place) for place, name in enumerate(names)):
-            return True
-    return False
-
-
-def _is_skorch(model: Any) -> bool:
-    """Whether a model is a network of skorch, which reads a frame as a dict of its columns."""
-    packages = {base.__module__.partition(".")[0] for base in type(model).__mro__}
-    return "skorch" in packages
-
-
-def _missing_error(
-    missing: Sequence[str],
-    wanted: Sequence[str],
-    frame: pd.DataFrame,
-    *,
-    name: str,
-    what: str,
-) -> ModelError:
-    unused = [str(column) for column in frame.columns if str(column) not in wanted]
-    message = f"{name} was fitted on the column {missing[0]!r}, which {what} lacks"
-    if len(missing) > 1:
-        others = list_names(missing[1:])
-        message += f", as it lacks {len(missing) - 1} more ({others})"
-    # the nearest name is most often the same column, renamed
-    nearest = difflib.get_close_matches(missing[0], unused, n=1, cutoff=0.5)
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    if unused:
-        others = f"columns that the model does not know: {list_names(unused)}"
-    else:
-        others = "the model knows all columns that are there"
-    return ModelError(message, f"{hint}{others}")
 
 
 def describe_expected(model: Any) -> str:

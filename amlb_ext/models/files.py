@@ -49,9 +49,8 @@ def is_model_file(model: str) -> bool:
     [True, True, True, False, False]
     """
     # a short name is no file, whatever stands in the folder
-    if model in BASELINES or is_service(model):
-        return False
-    return has_model_ending(model)
+    is_name = model in BASELINES or is_service(model)
+    return not is_name and has_model_ending(model)
 
 
 def is_predictions_file(model: str) -> bool:
@@ -62,9 +61,8 @@ def is_predictions_file(model: str) -> bool:
     >>> is_predictions_file("p.parquet"), is_predictions_file("m.pkl")
     (True, False)
     """
-    if model in BASELINES or is_service(model):
-        return False
-    return bool(table_ending(model))
+    is_name = model in BASELINES or is_service(model)
+    return not is_name and bool(table_ending(model))
 
 
 def read_model(file: str, trust_pickle: bool) -> Any:
@@ -95,11 +93,16 @@ def load_fitted_model(path: Path, trust_pickle: bool) -> Any:
         As :func:`load_model`; or the file holds something else than a model.
     """
     model = load_model(path, trust_pickle)
+    if hasattr(model, "predict") and not isinstance(model, type):
+        return model
+    noun = type(model).__name__
+    held = f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
     if isinstance(model, type):
-        raise _no_model_error(path, f"the class {model.__name__}")
-    if not hasattr(model, "predict"):
-        raise _no_model_error(path, _with_article(type(model).__name__))
-    return model
+        held = f"the class {model.__name__}"
+    raise ModelError(
+        f"{path.name} holds {held}, not a fitted model",
+        "save the estimator itself, the object with predict",
+    )
 
 
 def load_model(path: Path, trust_pickle: bool) -> Any:
@@ -134,14 +137,3 @@ def load_model(path: Path, trust_pickle: bool) -> Any:
         raise ModelError(
             f"cannot load {path.name}: {describe_error(error)}", remedy
         ) from error
-
-
-def _no_model_error(path: Path, held: str) -> ModelError:
-    return ModelError(
-        f"{path.name} holds {held}, not a fitted model",
-        "save the estimator itself, the object with predict",
-    )
-
-
-def _with_article(noun: str) -> str:
-    return f"an {noun}" if noun[0].lower() in "aeiou" else f"a {noun}"

@@ -100,22 +100,20 @@ class FileForecaster(Forecaster):
                 f"{self.name} has no forecast of series {request.names[series]!r} at "
                 f"{request.times[step]}, and lacks {len(missing)} of {len(asked)} forecasts that "
                 "are asked for",
-                self._why_missing(index, wanted, series),
+                self._why_missing(index, wanted),
             )
         found = self.table.iloc[places]
-        shape = (len(request.names), request.horizon)
+
+        def read(columns: Any, *more: int) -> Any:
+            shape = (len(request.names), request.horizon, *more)
+            return found[columns].to_numpy(dtype=float).reshape(shape)
+
         columns = [str(level) for level in request.levels]
-        quantiles = truth = None
-        if set(columns) <= set(found.columns):
-            quantiles = (
-                found[columns].to_numpy(dtype=float).reshape(*shape, len(columns))
-            )
-        if "truth" in found:
-            truth = found["truth"].to_numpy(dtype=float).reshape(shape)
+        has_quantiles = set(columns) <= set(found.columns)
         return Forecasts(
-            mean=found["mean"].to_numpy(dtype=float).reshape(shape),
-            quantiles=quantiles,
-            truth=truth,
+            mean=read("mean"),
+            quantiles=read(columns, len(columns)) if has_quantiles else None,
+            truth=read("truth") if "truth" in found else None,
             unread=self.unread,
         )
 
@@ -129,10 +127,9 @@ class FileForecaster(Forecaster):
         """
         index, clock = self.table.index, request.clock
         if clock is not None and self.in_utc is not None:
+            index = self.in_utc
             for level in range(1, index.nlevels):
-                index = _respelled(
-                    self.in_utc if level == 1 else index, level, clock.show
-                )
+                index = _respelled(index, level, clock.show)
             return index
         times = index.levels[1]
         # days and longer steps begin by the local calendar on either side
@@ -149,32 +146,29 @@ class FileForecaster(Forecaster):
             )
         return index
 
-    def _why_missing(
-        self, index: pd.MultiIndex, wanted: Sequence[pd.Index], first: int
-    ) -> str:
+    def _why_missing(self, index: pd.MultiIndex, wanted: Sequence[pd.Index]) -> str:
         """Return what to do about forecasts that are not there: names, times, or rows."""
         series, stamps, *cutoffs = self.table.index.levels
-        if not wanted[0].isin(index.levels[0]).any():
+        known = [
+            asked.isin(labels).any()
+            for asked, labels in zip(wanted, index.levels, strict=True)
+        ]
+        if not known[0]:
             return f"its series have other names, e.g. {series[0]!r}: write those of the table"
-        shift = _find_shift(index, [wanted[0][[first]], *wanted[1:]])
-        if shift is not None:
-            hours = f"{abs(shift) / pd.Timedelta(hours=1):g} hours"
-            way = "later" if shift > pd.Timedelta(0) else "earlier"
-            return (
-                f"all times of this series that are asked for are there {hours} {way}: is the file "
-                "in UTC or another time zone? Write the clock of the table"
-            )
-        if not wanted[1].isin(index.levels[1]).any():
+        if not known[1]:
             return (
                 f"none of its times is asked for: they are {stamps[0]} to {stamps[-1]}; write "
                 "those of the table"
             )
-        if cutoffs and not wanted[2].isin(index.levels[2]).any():
+        if not all(known):
             return (
                 f"it has none from the origin {wanted[2][0]}: its cutoffs are {cutoffs[0][0]} to "
                 f"{cutoffs[0][-1]}; a cutoff is the last time that is seen"
             )
-        return "add them; F needs forecasts of earlier origins, too, to learn where it fails"
+        return (
+            "add them, by the clock of the table (is the file in UTC?); F needs forecasts of "
+            "earlier origins, too, to learn where it fails"
+        )
 
     def learn(self, request: ForecastRequest) -> None:
         """Return None: a file knows nothing of made pasts."""
@@ -188,7 +182,7 @@ _PERIODS = {
     **dict.fromkeys(("A", "AS", "BA", "BAS"), "Y"),
 }
 _MONTHS = re.findall("...", "JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC")
-_WHOLE_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*)?")
+_WHOLE_NUMBER = re.compile(r"\A([+-]?)0*(\d+)(?:\.0*)?\Z")
 
 
 def _period_of(frequency: str) -> str:
@@ -223,12 +217,7 @@ def _are_of_calendar(times: pd.DatetimeIndex, period: str) -> bool:
 
 def _whole_number(labels: pd.Index) -> pd.Index:
     """Return texts with whole numbers in one spelling: ``1``, ``1.0`` and ``001`` become ``1``."""
-    return labels.str.strip().str.replace(_WHOLE_NUMBER, _as_whole, regex=True)
-
-
-def _as_whole(found: re.Match[str]) -> str:
-    is_all = found.start() == 0 and found.end() == len(found.string)
-    return found[1] + found[2] if is_all else found[0]
+    return labels.str.strip().str.replace(_WHOLE_NUMBER, r"\1\2", regex=True)
 
 
 def _match(
@@ -262,25 +251,6 @@ def _respelled(
     labels = [index.get_level_values(number) for number in range(index.nlevels)]
     labels[level] = respell(index.levels[level]).take(index.codes[level])
     return pd.MultiIndex.from_arrays(labels)
-
-
-def _find_shift(
-    index: pd.MultiIndex, wanted: Sequence[pd.Index]
-) -> pd.Timedelta | None:
-    """Return by how much a clock in another zone differs, where all times are there by that."""
-    names, *times = wanted
-    if not all(isinstance(each, pd.DatetimeIndex) for each in times):
-        return None
-    # zones differ by quarters of an hour, and by 14 hours from UTC at most
-    for quarters in range(1, 4 * 14 + 1):
-        for sign in (-1, 1):
-            shift = pd.Timedelta(minutes=15 * sign * quarters)
-            asked = pd.MultiIndex.from_product(
-                [names, *(each + shift for each in times)]
-            )
-            if asked.isin(index).all():
-                return shift
-    return None
 
 
 def forecasts_from_table(
@@ -320,32 +290,27 @@ def forecasts_from_table(
             f"the forecasts {name} have {error}", "keep one of them"
         ) from None
     means = [column for column in _MEAN_COLUMNS if column in frame.columns]
-    for column in (series, time):
+    for column in (series, time, means[0] if means else "mean"):
         if column not in frame.columns:
             raise ModelError(
                 f"the forecasts {name} have no column {column!r}",
-                suggest_nearest(column, list(frame.columns)),
+                f"name the column of point forecasts 'mean' or 'prediction'; "
+                f"{suggest_nearest(column, list(frame.columns))}",
             )
-    if not means:
-        raise ModelError(
-            f"the forecasts {name} have no column 'mean'",
-            "name the column of point forecasts 'mean' or 'prediction'",
-        )
     keys = [series, time, *([_CUTOFF] if _CUTOFF in frame.columns else [])]
     levels = [str(level) for level in LEVELS]
     if not set(levels) <= set(frame.columns):
         levels = []
-    numbers = {
-        column: read_numbers(
-            frame[source], f"the forecast in {source!r}", f"forecasts {name}"
-        )
-        for column, source in (("mean", means[0]), *zip(levels, levels, strict=True))
-    }
     used = {*keys, *means, *levels}
+    sources = {"mean": means[0], **dict(zip(levels, levels, strict=True))}
     if target is not None and target in frame.columns and target not in used:
         used.add(target)
-        numbers["truth"] = read_numbers(
-            frame[target], f"the target {target!r}", f"forecasts {name}"
+        sources["truth"] = target
+    numbers = {}
+    for column, source in sources.items():
+        what = "target" if column == "truth" else "forecast in"
+        numbers[column] = read_numbers(
+            frame[source], f"the {what} {source!r}", f"forecasts {name}"
         )
     if frame[series].isna().any():
         row = int(np.flatnonzero(frame[series].isna())[0]) + 1
@@ -364,14 +329,13 @@ def forecasts_from_table(
             )
     read = [read_times(frame[column], f"forecasts {name}") for column in keys[1:]]
     ids = frame[series].astype(str)
-    index = pd.MultiIndex.from_arrays([ids, *(each.times for each in read)])
+    index = keyed = pd.MultiIndex.from_arrays([ids, *(each.times for each in read)])
     in_utc = None
     if read[0].instants is not None:
         zoned = [
             each.times if each.instants is None else each.instants for each in read
         ]
-        in_utc = pd.MultiIndex.from_arrays([ids, *zoned])
-    keyed = index if in_utc is None else in_utc
+        in_utc = keyed = pd.MultiIndex.from_arrays([ids, *zoned])
     if keyed.has_duplicates:
         twice = keyed[keyed.duplicated()][0]
         raise ModelError(

@@ -284,10 +284,11 @@ class ImportedForecaster(_OneByOne):
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""
         means, quantiles = [], []
+        takes_known = self.takes_known and request.known
         for position, past in enumerate(request.pasts):
             forgotten = self.count_forgotten(past, request.season)
             known = None
-            if self.takes_known and request.known:
+            if takes_known:
                 known = request.known_values[position][forgotten:]
             try:
                 # a copy: a model that changes its input must not change the series
@@ -422,13 +423,13 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
         return LocalForecaster(name or word, METHODS[word])
     if word in GLOBAL_NAMES:
         return GlobalForecaster(word)
-    if ":" not in word:
+    module_name, colon, attribute = word.partition(":")
+    if not colon:
         raise ModelError(
             f"no forecaster is called {word!r}",
             f"{suggest_nearest(word, [*METHODS, *GLOBAL_NAMES])}; give a class of yours as "
             "module:Class, forecasts as a .csv or .parquet file",
         )
-    module_name, _, attribute = word.partition(":")
     # as `python -m` has it, so that a file beside the user is found
     here = str(Path.cwd())
     if here not in sys.path:
@@ -475,10 +476,9 @@ def describe_known(panel: Panel, forecasters: Mapping[str, Forecaster]) -> list[
     if not panel.known:
         return []
     blind = [name for name, one in forecasters.items() if not one.takes_known]
-    columns = ", ".join(panel.known)
     verb = "does" if len(blind) == 1 else "do"
     without = f"; {', '.join(blind)} {verb} not look at them" if blind else ""
-    return [f"known beforehand: {columns}{without}"]
+    return [f"known beforehand: {', '.join(panel.known)}{without}"]
 
 
 def checked_forecasts(forecaster: Forecaster, request: ForecastRequest) -> Forecasts:
@@ -565,7 +565,7 @@ def _check_quantiles(
     mean_widths = widths.mean(axis=(0, 1))
     total = np.abs(widths[..., :-1]).mean(axis=(0, 1)).sum()
     always, by_chance = _MOST_REVERSED
-    worst = int(np.argmin(mean_widths))
+    worst = int(mean_widths.argmin())
     # quantiles that are all alike fall by rounding
     rounding = 1e-9 * np.abs(quantiles).mean()
     most = (always + by_chance / np.sqrt(len(quantiles))) * total + rounding

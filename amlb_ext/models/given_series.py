@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -100,12 +99,16 @@ def find_series(
     """
     how: dict[str, Any] = {"known": reading.columns, "gaps": reading.gaps}
     if source in BUNDLED_SERIES_SPECS:
-        own = Path(source).name
+        read_frame, bundled_roles = BUNDLED_SERIES[Path(source).name]
         for name in ("horizon", "season", "frequency"):
             if getattr(roles, name) is not None:
                 how[name] = getattr(roles, name)
-        read: Callable[[], SeriesTable] = partial(_read_bundled, own, how)
-        return [SeriesTask(name=own, source=source, open=read)]
+
+        def read_bundled() -> SeriesTable:
+            own_roles = dataclasses.replace(bundled_roles, **how)
+            return SeriesTable(frame=read_frame(), roles=own_roles)
+
+        return [SeriesTask(name=Path(source).name, source=source, open=read_bundled)]
     if not table_ending(source):
         tasks = find_series_tasks(source, options, reading)
         if tasks is not None:
@@ -140,11 +143,6 @@ def one_task(tasks: list[SeriesTask], source: str) -> SeriesTask:
             f"name it: {source.partition('#')[0]}#{tasks[0].name}",
         )
     return tasks[0]
-
-
-def _read_bundled(name: str, given: dict[str, Any]) -> SeriesTable:
-    read, roles = BUNDLED_SERIES[name]
-    return SeriesTable(frame=read(), roles=dataclasses.replace(roles, **given))
 
 
 def read_forecaster(

@@ -16,7 +16,6 @@ Assimakopoulos & Nikolopoulos (2000), Int. J. Forecasting 16, 521-530 (Theta); F
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -168,99 +167,48 @@ def exponential_smoothing(
     Level alone, with a damped trend, with a season, or both: what the corrected AIC prefers
     among a grid of parameters, all of which are run at once.
     """
-    if len(y) < 4:
-        return seasonal_naive(y, horizon, season)
-    grid = _smoothing_grid(has_season=season > 1 and len(y) >= 2 * season + 4)
-    run = _run_grid(y, season, grid)
-    best = _best_of_grid(grid, run, season)
-    steps = np.arange(1, horizon + 1)
-    damped = np.cumsum(_DAMPING**steps)
-    mean = run.level[best] + damped * run.slope[best]
-    mean = mean + run.pattern[(len(y) - 1 + steps) % season, best]
-    # of the error j steps before, this much stays in the forecast (class 1 models)
-    weights = grid.alpha[best] * (1 + grid.beta[best] * np.r_[0.0, damped[:-1]])
-    weights = weights + grid.gamma[best] * (np.arange(horizon) % season == 0)
-    growth = np.r_[0.0, np.cumsum(weights[1:] ** 2)]
-    spare = max(run.used - grid.count_parameters(season, run.used)[best], 1)
-    return mean, np.sqrt(run.sse[best] / spare) * np.sqrt(1 + growth)
-
-
-@dataclass(frozen=True)
-class _SmoothingGrid:
-    """Parameters of g models, ``(g,)`` each; 0 where a model has no such component."""
-
-    alpha: np.ndarray
-    beta: np.ndarray
-    gamma: np.ndarray
-    has_trend: np.ndarray
-    has_season: np.ndarray
-
-    def count_parameters(self, season: int, used: int) -> np.ndarray:
-        """Return how many numbers each model fits, at most so many that two values are spare."""
-        count = 2 + 2 * self.has_trend + self.has_season * (season + 1)
-        return np.minimum(count, used - 2)
-
-
-@dataclass(frozen=True)
-class _SmoothingRun:
-    """What the models hold after the last value: states ``(g,)``, and their squared errors.
-
-    ``pattern`` is ``(m, g)``; ``used`` counts the values that were forecast.
-    """
-
-    level: np.ndarray
-    slope: np.ndarray
-    pattern: np.ndarray
-    sse: np.ndarray
-    used: int
-
-
-def _smoothing_grid(*, has_season: bool) -> _SmoothingGrid:
-    seasons = _SEASONS if has_season else (None,)
-    points = list(product(_LEVELS, _TRENDS, seasons))
-    return _SmoothingGrid(
-        alpha=np.array([level for level, _, _ in points]),
-        beta=np.array([trend or 0.0 for _, trend, _ in points]),
-        gamma=np.array([change or 0.0 for _, _, change in points]),
-        has_trend=np.array([trend is not None for _, trend, _ in points]),
-        has_season=np.array([change is not None for _, _, change in points]),
-    )
-
-
-def _run_grid(y: np.ndarray, season: int, grid: _SmoothingGrid) -> _SmoothingRun:
-    """Let all models see the series, value by value."""
     n = len(y)
-    any_season = bool(grid.has_season.any())
-    start = season if any_season else 1
-    head = y[:start]
+    if n < 4:
+        return seasonal_naive(y, horizon, season)
+    seasons = _SEASONS if season > 1 and n >= 2 * season + 4 else (None,)
+    # g models: a component that one does not have is NaN, and then 0
+    points = np.array(list(product(_LEVELS, _TRENDS, seasons)), dtype=float)
+    _, has_trend, has_season = ~np.isnan(points.T)
+    alpha, beta, gamma = np.nan_to_num(points.T)
+    start = season if has_season.any() else 1
     mean_change = (y[-1] - y[0]) / (n - 1)
-    level = np.full(len(grid.alpha), head.mean())
-    slope = np.where(grid.has_trend, mean_change, 0.0)
-    pattern = np.zeros((season, len(grid.alpha)))
-    if any_season:
+    level = np.full(len(points), y[:start].mean())
+    slope = np.where(has_trend, mean_change, 0.0)
+    pattern = np.zeros((season, len(points)))
+    if has_season.any():
         # detrended first season, for those that have one
         line = mean_change * (np.arange(season) - (season - 1) / 2)
-        pattern[:] = (head - head.mean() - line)[:, None] * grid.has_season
-    sse = np.zeros(len(grid.alpha))
+        pattern[:] = (y[:start] - y[:start].mean() - line)[:, None] * has_season
+    sse = np.zeros(len(points))
     for position in range(start, n):
         place = position % season
         expected = level + _DAMPING * slope
         error = y[position] - expected - pattern[place]
         sse += error * error
-        level = expected + grid.alpha * error
-        slope = _DAMPING * slope + grid.alpha * grid.beta * error
-        pattern[place] += grid.gamma * error
-    return _SmoothingRun(level, slope, pattern, sse, used=n - start)
-
-
-def _best_of_grid(grid: _SmoothingGrid, run: _SmoothingRun, season: int) -> int:
-    """Return the model of the least corrected AIC (Hurvich & Tsai 1989)."""
-    used = run.used
-    parameters = grid.count_parameters(season, used)
-    penalty = 2 * parameters * used / np.maximum(used - parameters - 1, 1)
-    # a series that a model foresees without error has a finite criterion too
-    criterion = used * np.log(run.sse / used + 1e-300) + penalty
-    return int(np.argmin(criterion))
+        level = expected + alpha * error
+        slope = _DAMPING * slope + alpha * beta * error
+        pattern[place] += gamma * error
+    used = n - start
+    # how many numbers each model fits, at most so many that two values are spare
+    count = np.minimum(2 + 2 * has_trend + has_season * (season + 1), used - 2)
+    # the corrected AIC (Hurvich & Tsai 1989), finite too where a model makes no error
+    penalty = 2 * count * used / np.maximum(used - count - 1, 1)
+    best = int(np.argmin(used * np.log(sse / used + 1e-300) + penalty))
+    steps = np.arange(1, horizon + 1)
+    damped = np.cumsum(_DAMPING**steps)
+    mean = level[best] + damped * slope[best]
+    mean = mean + pattern[(n - 1 + steps) % season, best]
+    # of the error j steps before, this much stays in the forecast (class 1 models)
+    weights = alpha[best] * (1 + beta[best] * np.r_[0.0, damped[:-1]])
+    weights = weights + gamma[best] * (np.arange(horizon) % season == 0)
+    growth = np.r_[0.0, np.cumsum(weights[1:] ** 2)]
+    spare = max(used - count[best], 1)
+    return mean, np.sqrt(sse[best] / spare) * np.sqrt(1 + growth)
 
 
 def _residual_size(y: np.ndarray, lag: int) -> float:

@@ -58,17 +58,19 @@ def kind_of_model(model: Any) -> str | None:
 
 def classes_of_model(model: Any) -> list[Any] | None:
     """Return the classes of a model in its own order; None where it names none."""
-    try:
-        classes = getattr(model, "classes_", None)
-    except Exception:
-        # a property of a pipeline whose last step has none
-        return None
+    classes = attribute_of(model, "classes_")
     if classes is None or not len(classes):
         return None
-    if np.ndim(classes[0]):
-        # one array for each target of a model of several; its answers will be refused
+    # one array for each target of a model of several; its answers will be refused
+    return None if np.ndim(classes[0]) else list(classes)
+
+
+def attribute_of(model: Any, name: str) -> Any:
+    """Return an attribute, or None where the model refuses it: before a fit, or of another kind."""
+    try:
+        return getattr(model, name, None)
+    except Exception:
         return None
-    return list(classes)
 
 
 def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -> None:
@@ -86,20 +88,17 @@ def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -
     kind = kind_of_model(model)
     if kind is None or (kind == "classification") == is_classification:
         return
-    has = "a regressor" if is_classification else "a classifier"
     needs = "classes" if is_classification else "numbers"
-    flag = "regression" if is_classification else "classification"
     raise ModelError(
-        f"{name} is {has}, but the target {target} has {needs}",
-        f"name the column that the model predicts with --target, or add --kind {flag} (in Python "
-        f"kind={flag!r})",
+        f"{name} is a {'regressor' if is_classification else 'classifier'}, but the target "
+        f"{target} has {needs}",
+        f"name the column that the model predicts with --target, or add --kind {kind} (in Python "
+        f"kind={kind!r})",
     )
 
 
 def _has_tag(ask: Any, model: Any) -> bool:
     """Whether scikit-learn counts a model as of a kind; False where it has no tags."""
-    if isinstance(model, type):
-        return False
     try:
         return bool(ask(model))
     except Exception:
@@ -259,19 +258,23 @@ def as_native(model: Any) -> NativeModel | None:
     ModelError
         A booster whose answers are margins of an unknown meaning.
     """
-    if isinstance(model, type):
-        return None
-    package, _, _ = type(model).__module__.partition(".")
-    name = type(model).__name__
-    if package == "lightgbm" and name == "Booster":
-        return LightgbmBooster(model)
-    if package == "xgboost" and name == "Booster":
-        return XgboostBooster(model)
-    if package == "catboost" and name == "CatBoost":
-        return CatboostModel(model)
-    if package == "statsmodels" and hasattr(model, "model"):
-        return StatsmodelsResults(model)
-    return None
+    package = _package_of(model)
+    if package == "statsmodels":
+        return StatsmodelsResults(model) if hasattr(model, "model") else None
+    native = _NATIVE.get((package, type(model).__name__))
+    return None if native is None else native(model)
+
+
+#: By package and class.
+_NATIVE = {
+    ("lightgbm", "Booster"): LightgbmBooster,
+    ("xgboost", "Booster"): XgboostBooster,
+    ("catboost", "CatBoost"): CatboostModel,
+}
+
+
+def _package_of(model: Any) -> str:
+    return type(model).__module__.partition(".")[0]
 
 
 # Texts as the categories on which a boosting model was fitted.
@@ -296,39 +299,26 @@ def with_native_categories(model: Any, rows: Any) -> pd.DataFrame | None:
         if pd.api.types.is_object_dtype(rows[name])
         or pd.api.types.is_string_dtype(rows[name])
     ]
-    known = _known_categories(model, rows, texts) if texts else None
-    if known is None:
-        return None
-    recast = rows.copy()
-    for name, categories in known.items():
-        dtype = pd.CategoricalDtype(categories)
-        recast[name] = rows[name].astype(object).astype(dtype)
-    return recast
-
-
-def _known_categories(
-    model: Any, rows: pd.DataFrame, texts: list[Any]
-) -> dict[Any, Any] | None:
-    """Return the categories of each text column, None of one whose own will do."""
-    package = type(model).__module__.partition(".")[0]
-    if package == "lightgbm":
-        booster = getattr(model, "booster_", model)
-        kept = getattr(booster, "pandas_categorical", None) or []
-        # in the order of the columns that were categories
-        return dict(zip(texts, kept, strict=True)) if len(kept) == len(texts) else None
     if isinstance(model, NativeModel):
-        return _known_categories(model.model, rows, texts)
-    if package == "xgboost" and _xgboost_keeps_categories():
-        return dict.fromkeys(texts)
-    if type(model).__name__.startswith("HistGradientBoosting"):
-        # its encoder knows the categories, and goes by their values
-        return dict.fromkeys(texts)
-    return None
+        model = model.model
+    # those of each column, None where its own will do
+    categories: list[Any] = [None] * len(texts)
+    if _package_of(model) == "lightgbm":
+        booster = getattr(model, "booster_", model)
+        # in the order of the columns that were categories
+        categories = getattr(booster, "pandas_categorical", None) or []
+    elif _package_of(model) == "xgboost":
+        import xgboost
 
-
-def _xgboost_keeps_categories() -> bool:
-    """Whether this XGBoost keeps categories by value; older ones know codes alone."""
-    import xgboost
-
-    major, minor, *_ = xgboost.__version__.split(".")
-    return (int(major), int(minor)) >= (3, 1)
+        major, minor, *_ = xgboost.__version__.split(".")
+        # older ones know codes alone, later ones keep categories by value
+        if (int(major), int(minor)) < (3, 1):
+            return None
+    elif not type(model).__name__.startswith("HistGradientBoosting"):
+        # whose encoder knows the categories, and goes by their values
+        return None
+    if not texts or len(categories) != len(texts):
+        return None
+    dtypes = map(pd.CategoricalDtype, categories)
+    recast = rows.astype(dict.fromkeys(texts, object))
+    return recast.astype(dict(zip(texts, dtypes, strict=True)))

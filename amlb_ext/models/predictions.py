@@ -17,6 +17,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import ModelError, SourceError
 from amlb_ext.core.numbers import MAX_EXACT_INTEGER
+from amlb_ext.core.paths import check_predictions_file
 from amlb_ext.core.task import Task
 from amlb_ext.models.answers import (
     Answers,
@@ -61,10 +62,7 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
     ModelError
         Missing or unreadable file.
     """
-    if not path.is_file():
-        raise ModelError(
-            f"there is no file of predictions {path}", "check the path of the model"
-        )
+    check_predictions_file(path)
     try:
         # readers of files, which models in hand do without
         from amlb_ext.sources.read_table import read_table
@@ -193,7 +191,13 @@ def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
         given, named, classes = _pick_columns(given, labels, name)
     elif isinstance(given, pd.Series) and _is_called_by_class(given, labels):
         given, _, classes = _pick_columns(given.to_frame(), labels, name)
-    elif isinstance(given, pd.Series) and _has_name_of_a_place(given, labels):
+    elif (
+        isinstance(given, pd.Series)
+        and str(given.name) == "0"
+        and len(labels) == 2
+        and not _are_labels(given, labels)
+    ):
+        # probabilities of two classes that are called as a first column is
         raise ModelError(
             f"the predictions of {name} are called {given.name}, which may be the place of a "
             "column of predict_proba",
@@ -206,11 +210,11 @@ def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
         return answers_of_labels(given, labels, n, name)
     f = read_probabilities(given, labels, n, name, classes=classes)
     notes = tuple(sure_notes(f, name))
-    if named is None:
-        return Answers(f=f, decided=f.argmax(axis=1), notes=notes)
-    decided = read_labels(named, labels, n, name)
-    check_order(f, decided, name, has_names=classes is not None)
-    notes += decision_notes(f, decided, name)
+    decided = f.argmax(axis=1)
+    if named is not None:
+        decided = read_labels(named, labels, n, name)
+        check_order(f, decided, name, has_names=classes is not None)
+        notes += decision_notes(f, decided, name)
     return Answers(f=f, decided=decided, notes=notes)
 
 
@@ -342,8 +346,13 @@ def join_by_shared_columns(
             f"{name} has {len(predictions)} rows, but the table has {n_rows}",
             "give one prediction per row of the table, in its order, or an id that both have",
         )
-    if index is not None:
-        predictions = _in_order_of_index(predictions, index, name)
+    ours = predictions.index
+    theirs = ours if index is None else index
+    # an index that the file does not keep, or labels of other rows, tell nothing
+    is_told = not isinstance(ours, pd.RangeIndex) and set(ours) == set(theirs)
+    if is_told and not ours.equals(theirs):
+        _check_fresh(_keys(pd.Series(ours)), _keys(pd.Series(theirs)), name)
+        predictions = predictions.loc[theirs].reset_index(drop=True)
     placed = predictions if rows is None else predictions.iloc[rows]
     _check_other_ids(others, placed, table, name)
     return placed
@@ -374,19 +383,6 @@ def _places_by_id(
             )
         places[column] = place
     return places
-
-
-def _in_order_of_index(
-    predictions: pd.DataFrame, index: pd.Index, name: str
-) -> pd.DataFrame:
-    """Return predictions of a file in the order of the table's labels, where both have the same."""
-    ours = predictions.index
-    # labels of other rows, such as those that a selection leaves, tell nothing
-    is_same_order = isinstance(ours, pd.RangeIndex) or ours.equals(index)
-    if is_same_order or set(ours) != set(index):
-        return predictions
-    _check_fresh(_keys(pd.Series(ours)), _keys(pd.Series(index)), name)
-    return predictions.loc[index].reset_index(drop=True)
 
 
 def _check_fresh(ours: pd.Series, theirs: pd.Series, name: str) -> None:
@@ -421,16 +417,14 @@ def _check_other_ids(
     known = {what: _keys(values) for what, values in ids.items() if _may_be_id(values)}
     for column in suspects:
         ours = _keys(predictions[column])
-        distinct = set(ours)
         for what, theirs in known.items():
-            if ours.equals(theirs) or distinct != set(theirs):
-                continue
-            raise ModelError(
-                f"the column {str(column)!r} of {name} holds {what} of the table, in another "
-                "order",
-                "sort the predictions into the table's order and leave that column out, or give "
-                "both an id of one name; leave it out if it is a rank",
-            )
+            if set(ours) == set(theirs) and not ours.equals(theirs):
+                raise ModelError(
+                    f"the column {str(column)!r} of {name} holds {what} of the table, in another "
+                    "order",
+                    "sort the predictions into the table's order and leave that column out, or "
+                    "give both an id of one name; leave it out if it is a rank",
+                )
 
 
 def _may_be_id(values: pd.Series) -> bool:
@@ -486,9 +480,9 @@ def _are_labels(given: Any, labels: Labels) -> bool:
         array = array[:, 0]
     if array.ndim != 1:
         return False
-    if _are_truths(array):
-        # of two classes 0 and 1 are the labels, or probabilities that say as much
-        return len(labels.present) == 2 or bool((labels.codes(array) >= 0).all())
+    # of two classes 0 and 1 are the labels, or probabilities that say as much
+    if _are_truths(array) and len(labels.present) == 2:
+        return True
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(float)
@@ -499,9 +493,7 @@ def _are_labels(given: Any, labels: Labels) -> bool:
 
 def _are_truths(array: np.ndarray) -> bool:
     """Whether all values are 0 or 1."""
-    if array.dtype.kind not in "fiub":
-        return False
-    return bool(np.isin(array, (0, 1)).all())
+    return array.dtype.kind in "fiub" and bool(np.isin(array, (0, 1)).all())
 
 
 def _pick_columns(
@@ -523,13 +515,12 @@ def _pick_columns(
             f"{name} lacks the column {PREDICTION_COLUMNS[0]!r} (it has {list_names(columns)})",
             wanted_text(()),
         )
-    codes = labels.codes(columns)
     # by place: a list of truth values would be a mask
-    found = {code: place for place, code in enumerate(codes.tolist())}
-    named = (
-        None if predicted is None or labels.code(predicted) >= 0 else table[predicted]
-    )
-    if all(code in found for code in range(len(labels))):
+    found = {code: place for place, code in enumerate(labels.codes(columns).tolist())}
+    is_class = predicted is None or labels.code(predicted) >= 0
+    named = None if is_class else table[predicted]
+    missing = [label for code, label in enumerate(labels.names) if code not in found]
+    if not missing:
         ordered = [found[code] for code in range(len(labels))]
         return table.iloc[:, ordered].to_numpy(), named, list(labels.names)
     scores = [column for column in columns if column.partition(":")[0] == SCORE_COLUMN]
@@ -547,17 +538,18 @@ def _pick_columns(
             f"{name} has one column {scores[0]!r}, which is not enough for {len(labels)} classes",
             wanted_text(labels.names),
         )
-    of_classes = [code for code in found if code >= 0]
-    if named is None and not of_classes:
-        column = _column_of_labels(table, labels)
-        named = table[column] if column is not None else None
-    if named is not None and not of_classes:
-        return None, named, None
-    missing = next(
-        label for code, label in enumerate(labels.names) if code not in found
-    )
+    if len(missing) == len(labels):
+        of_labels = [
+            column
+            for column in table.columns
+            if len(table) and (labels.codes(table[column].head(1000)) >= 0).all()
+        ]
+        if named is None and len(of_labels) == 1:
+            named = table[of_labels[0]]
+        if named is not None:
+            return None, named, None
     raise ModelError(
-        f"{name} lacks the column {missing!r} (it has {list_names(columns)})",
+        f"{name} lacks the column {missing[0]!r} (it has {list_names(columns)})",
         wanted_text(labels.names),
     )
 
@@ -589,12 +581,6 @@ def _is_called_by_class(given: pd.Series, labels: Labels) -> bool:
         return True
     is_place = str(given.name).isdecimal() and _are_labels(given, labels)
     return len(labels) == 2 and _holds_numbers(given) and not is_place
-
-
-def _has_name_of_a_place(given: pd.Series, labels: Labels) -> bool:
-    """Whether a Series of probabilities of two classes is called 0, as a first column is."""
-    is_of_two = len(labels) == 2 and not _are_labels(given, labels)
-    return is_of_two and str(given.name) == "0"
 
 
 def _holds_numbers(values: pd.Series) -> bool:
@@ -664,16 +650,6 @@ def _classes_of_score(column: str, labels: Labels, name: str) -> list[str]:
     return list(labels.names)
 
 
-def _column_of_labels(table: pd.DataFrame, labels: Labels) -> Any:
-    """Return a column that holds nothing but labels; None where there is none, or several."""
-    found = []
-    for column in table.columns:
-        values = table[column].head(1000)
-        if len(values) and (labels.codes(values) >= 0).all():
-            found.append(column)
-    return found[0] if len(found) == 1 else None
-
-
 # Labels that are named beside probabilities, by ``predict`` or by a column.
 
 
@@ -685,12 +661,11 @@ def decision_notes(f: np.ndarray, decided: np.ndarray, name: str) -> tuple[str, 
     """Return a note where a model decides against its own largest probability."""
     own = f[np.arange(len(f)), decided]
     n_other = int((own < f.max(axis=1) - _TIE).sum())
-    if not n_other:
-        return ()
-    return (
+    said = (
         f"{name} decides for another class than its most probable one on {n_other} of "
-        f"{len(f)} rows: a row is wrong where predict is",
+        f"{len(f)} rows: a row is wrong where predict is"
     )
+    return (said,) if n_other else ()
 
 
 #: A class that a model names is so much less probable where the model decides for it than
@@ -710,12 +685,12 @@ def check_order(
     ------
     ModelError
     """
-    gains, own = [], []
+    gains = {}
     for code in np.unique(decided):
         chosen = decided == code
         if not chosen.all():
-            gains.append(f[chosen, code].mean() - f[~chosen, code].mean())
-            own.append(f[chosen, code].mean())
+            given = f[chosen, code].mean()
+            gains[given - f[~chosen, code].mean()] = given
     if not gains:
         return
     if has_names and max(gains) < -_CONTRADICTED:
@@ -725,9 +700,9 @@ def check_order(
             "give probabilities in the order of classes_, one column for each class",
         )
     if not has_names and min(gains) < 0:
-        given = own[int(np.argmin(gains))]
         raise ModelError(
             f"{name} does not name its classes, and its probabilities in sorted order contradict "
-            f"its predict: where it predicts a class it gives that class {given:.2g}",
+            f"its predict: where it predicts a class it gives that class "
+            f"{gains[min(gains)]:.2g}",
             "give it the attribute classes_, the classes in the order of predict_proba's columns",
         )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: Parts of import paths of models that split columns, so that ordinal codes serve them.
 _TREE_LIKE = (".ensemble.", ".tree.", "xgboost", "lightgbm")
-#: What the names of the two estimators of a package begin with.
-_PREFIXES = {"lightgbm": "LGBM", "catboost": "CatBoost"}
 #: Models that read a missing number as it is; all others get the training median.
 _READS_MISSING = ("HistGradientBoosting", "XGB", "LGBM", "CatBoost")
 
@@ -187,29 +185,14 @@ def parse_model(config: BaselineConfig, kind: Kind) -> ModelSpec:
         sees_codes = any(mark in name for mark in _TREE_LIKE)
         spec = ModelSpec(name, params, "ordinal" if sees_codes else "onehot")
     else:
-        raise _unknown_baseline(name)
+        raise ModelError(
+            f"unknown baseline {name!r}",
+            f"{suggest_nearest(name, [*BASELINES, *READERS])}; of a package name one class: "
+            f"{name or 'package'}.NAME_OF_A_CLASS",
+        )
     if config.encoding != "auto":
         spec = replace(spec, encoding=config.encoding)
     return spec
-
-
-def _unknown_baseline(name: str) -> ModelError:
-    """Return what to type in place of a name that is none; a package's name is taken for one."""
-    is_package = name.isidentifier() and importlib.util.find_spec(name) is not None
-    if name in _PREFIXES:
-        path = f"{name}.{_PREFIXES[name]}"
-        example = f"{path}Classifier, or for numbers {path}Regressor"
-    elif is_package:
-        example = f"{name}.NAME_OF_A_CLASS"
-    else:
-        return ModelError(
-            f"unknown baseline {name!r}", suggest_nearest(name, [*BASELINES, *READERS])
-        )
-    missing = "" if is_package else f", after pip install {name}"
-    return ModelError(
-        f"{name!r} is a package, and a baseline is one class of it",
-        f"write {example}{missing}",
-    )
 
 
 def check_model_listed(where: str, config: BaselineConfig, kind: Kind) -> None:
@@ -236,18 +219,15 @@ def _inline_params(text: str) -> dict[str, Any]:
     params = {}
     for item in filter(None, text.split(",")):
         key, equals, value = item.partition("=")
-        if not equals:
-            raise ModelError(
-                f"{item!r} is not of the form key=value",
-                "write package.Class:key=value,key=value",
-            )
+        problem = "" if equals else "is not of the form key=value"
         try:
             params[key.strip()] = read_value(value)
         except yaml.YAMLError as error:
+            problem = f"has a value that cannot be read: {yaml_problem(error)}"
+        if problem:
             raise ModelError(
-                f"{item!r} has a value that cannot be read: {yaml_problem(error)}",
-                "write package.Class:key=value,key=value",
-            ) from None
+                f"{item!r} {problem}", "write package.Class:key=value,key=value"
+            )
     return params
 
 
@@ -279,11 +259,9 @@ def build_estimator(spec: ModelSpec, kind: Kind, seed: int = 0) -> BaseEstimator
     # scikit-learn is single-threaded by itself; others take every core of a busy machine
     if not spec.path.startswith("sklearn."):
         defaults["n_jobs"] = 1
-    for key, value in defaults.items():
-        if key in known:
-            estimator.set_params(**{key: value})
+    own = {key: value for key, value in defaults.items() if key in known}
     # last, so that what the user says of them holds
-    estimator.set_params(**spec.params)
+    estimator.set_params(**own | spec.params)
     # a model inside it, which set_params has put there
     for key, value in estimator.get_params().items():
         if key.endswith("__random_state") and value is None:

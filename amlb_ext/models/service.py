@@ -213,11 +213,17 @@ def read_json(text: str, name: str) -> dict[str, Any]:
     return answer
 
 
-def _check_length(predictions: Any, n_rows: int, name: str) -> None:
-    if not isinstance(predictions, list):
-        raise _wrong_answer(name, "predictions that are no list")
-    if len(predictions) != n_rows:
-        raise _wrong_answer(name, f"{len(predictions)} predictions for {n_rows} rows")
+def _list_of(
+    answer: Mapping[str, Any], field: str, n_rows: int | None, name: str
+) -> list[Any]:
+    """Return a field of an answer, a list; of so many rows where there is a number of them."""
+    found = answer.get(field)
+    if not isinstance(found, list):
+        fields = ", ".join(repr(str(each)) for each in list(answer)[:8]) or "(none)"
+        raise _wrong_answer(name, f"the fields {fields}, without a list of {field!r}")
+    if n_rows is not None and len(found) != n_rows:
+        raise _wrong_answer(name, f"{len(found)} predictions for {n_rows} rows")
+    return found
 
 
 def _wrong_answer(name: str, what: str) -> ServiceError:
@@ -233,10 +239,6 @@ def quote(text: str) -> str:
     line = " ".join(text.split())
     short = line[:LONGEST_QUOTE]
     return f"'{short}{'...' if len(line) > len(short) else ''}'"
-
-
-def _names(answer: Mapping[str, Any]) -> str:
-    return ", ".join(repr(str(name)) for name in list(answer)[:8]) or "(none)"
 
 
 #: Statuses after which the same question may be answered: overload, a restart, a proxy's error.
@@ -288,7 +290,7 @@ class Transport:
             except _PassingError as error:
                 if attempt == self.options.tries:
                     raise ServiceError(
-                        f"{self.name} {error.what}, {attempt} times in a row",
+                        f"{self.name} {error.message}, {attempt} times in a row",
                         f"{error.remedy}; then {SAME_COMMAND}",
                     ) from None
                 time.sleep(min(LONGEST_PAUSE, max(pause, error.wait)))
@@ -333,7 +335,12 @@ class Transport:
                 )
                 content = b"".join(blocks)
         except (requests.Timeout, ReadTimeoutError, NetworkError):
-            raise self._too_slow() from None
+            seconds, fewer = self.options.timeout, max(1, self.options.batch // 10)
+            raise _PassingError(
+                f"did not answer within {seconds:g} s",
+                "give it more time or fewer rows at once, e.g. --baseline-params "
+                f"timeout={5 * seconds:g},batch={fewer}",
+            ) from None
         except SourceError:
             raise ServiceError(
                 f"{self.name} answers with more than {longest:,} bytes",
@@ -348,26 +355,16 @@ class Transport:
         self._check_status(answer, redact_text(text, key))
         return redact_text(text, key)
 
-    def _too_slow(self) -> _PassingError:
-        seconds = self.options.timeout
-        return _PassingError(
-            f"did not answer within {seconds:g} s",
-            "give it more time or fewer rows at once, e.g. --baseline-params "
-            f"timeout={5 * seconds:g},batch={max(1, self.options.batch // 10)}",
-        )
-
     def _check_status(self, answer: requests.Response, text: str) -> None:
         status = answer.status_code
         if status == 200:
             return
         what = f"answered {status} {answer.reason}: {quote(text)}"
         if status in _PASSING:
+            error = _PassingError(what, "see what its log says")
             after = answer.headers.get("Retry-After", "")
-            raise _PassingError(
-                what,
-                "see what its log says",
-                wait=float(after) if after.isdigit() else 0.0,
-            )
+            error.wait = float(after) if after.isdigit() else 0.0
+            raise error
         remedy = "check the address, and what the service expects of a question"
         if status in (401, 403):
             remedy = f"set {self.options.key_env} to a key that the service knows"
@@ -380,22 +377,17 @@ class Transport:
         raise ServiceError(f"{self.name} {what}", f"{remedy}; then {SAME_COMMAND}")
 
 
-class _PassingError(Exception):
-    """A question that was not answered, and may be if it is asked again."""
+class _PassingError(ServiceError):
+    """A question that was not answered, and may be if it is asked again, some seconds later."""
 
-    def __init__(self, what: str, remedy: str, wait: float = 0.0) -> None:
-        super().__init__(what)
-        self.what = what
-        self.remedy = remedy
-        self.wait = wait
+    wait = 0.0
 
 
 def _innermost_reason(error: BaseException) -> str:
     """Return what the operating system said, without the layers of libraries around it."""
     text = str(error)
-    for pattern in (r"Connection refused", r"Name or service not known"):
-        if re.search(pattern, text):
-            return pattern.lower()
+    if known := re.search("Connection refused|Name or service not known", text):
+        return known[0].lower()
     last = re.split(r"[:(] ?", text.strip(")'\" "))[-1]
     return last.strip(")'\" ").lower()[:LONGEST_QUOTE] or type(error).__name__
 
@@ -461,9 +453,7 @@ class RemoteModel:
             As :meth:`predict`.
         """
         blocks = self._ask_in_batches(frame, self._read_probabilities)
-        if not blocks:
-            return np.zeros((0, len(self.classes_)))
-        return np.vstack(blocks)
+        return np.vstack([np.zeros((0, len(self.classes_))), *blocks])
 
     def _ask_in_batches(
         self, frame: pd.DataFrame, read: ReadAnswer
@@ -491,28 +481,16 @@ class RemoteModel:
                 f"{self._name} answers with probabilities of classes, and the target has numbers",
                 "add --kind classification, or name its target with --target",
             )
-        if "predictions" not in answer:
-            raise _wrong_answer(
-                self._name, f"the fields {_names(answer)}, without 'predictions'"
-            )
-        _check_length(answer["predictions"], n_rows, self._name)
-        return read_numbers(answer["predictions"], n_rows, self._name)
+        said = _list_of(answer, "predictions", n_rows, self._name)
+        return read_numbers(said, n_rows, self._name)
 
     def _read_probabilities(self, answer: Mapping[str, Any], n_rows: int) -> np.ndarray:
         """Return the probability of each of ``classes_`` for each row, ``(n, C)``."""
-        for field in ("classes", "probabilities"):
-            if not isinstance(answer.get(field), list):
-                raise _wrong_answer(
-                    self._name,
-                    f"the fields {_names(answer)}, without a list of {field!r}",
-                )
-        classes = tuple(str(label) for label in answer["classes"])
+        classes = tuple(map(str, _list_of(answer, "classes", None, self._name)))
         if len(set(classes)) != len(classes):
             raise _wrong_answer(self._name, f"a class twice: {', '.join(classes)}")
-        _check_length(answer["probabilities"], n_rows, self._name)
-        p = read_probabilities(
-            answer["probabilities"], Labels(classes), n_rows, self._name
-        )
+        said = _list_of(answer, "probabilities", n_rows, self._name)
+        p = read_probabilities(said, Labels(classes), n_rows, self._name)
         self.classes_ = self.classes_ or classes
         if set(classes) != set(self.classes_):
             raise _wrong_answer(

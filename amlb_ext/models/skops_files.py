@@ -1,10 +1,11 @@
 """Load fitted models from ``.skops`` files of others, after a look through the whole file.
 
 skops asks whether a name is trusted, and then calls whatever stands behind it. Here every node of
-the file's ``schema.json`` is held against the exact list of
-:mod:`amlb_ext.models.skops_files` first; a node that calls a method, or a function that
-is not listed, is refused whatever its name says. What passes is copied, unpacked and within a
-limit, and only the copy is given to skops.
+the file's ``schema.json`` is held against an exact list first, and a name of this list against the
+object behind it: the class of that name must have been defined in that module. Otherwise whatever a
+module of scikit-learn imports, a shell among it, would count as scikit-learn. A node that calls a
+method, or a function that is not listed, is refused whatever its name says. What passes is copied,
+unpacked and within a limit, and only the copy is given to skops.
 """
 
 from __future__ import annotations
@@ -18,23 +19,16 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
 
 from amlb_ext.core.errors import ModelError
 from amlb_ext.models.skops_parameters import check_parameters, check_trees
-
-# The classes and functions that a .skops file may name, each by module and name.
-#
-# A name of this list is held against the object behind it: the class of that name must have been
-# defined in that module. Otherwise whatever a module of scikit-learn imports, a shell among it,
-# would count as scikit-learn.
-
 
 #: A class or function by module and name.
 Name = tuple[str, str]
@@ -112,60 +106,35 @@ _UFUNC_MODULES = (
     "scipy.special._ufuncs",
 )
 #: Types that a file names as values: of dictionary keys, of parameters such as ``dtype``.
-_PLAIN = frozenset(
-    ("builtins", name)
-    for name in (
-        "bool",
-        "bytes",
-        "dict",
-        "float",
-        "int",
-        "list",
-        "NoneType",
-        "set",
-        "str",
-        "tuple",
-    )
-)
+_PLAIN_TYPES: Any = (bool, bytes, dict, float, int, list, type(None), set, str, tuple)
+_PLAIN = frozenset(("builtins", kind.__name__) for kind in _PLAIN_TYPES)
 
 
 def _imported(module: str) -> Any:
-    """Return a module, or None where this installation has none of that name."""
+    """Return a module, or one without names where this installation has none so called."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module(module)
         except ImportError:
-            return None
+            return SimpleNamespace()
 
 
-def _is_defined_as(thing: Any, module: str, name: str) -> bool:
-    """Whether an object says that it was defined under this very name."""
-    return (
-        getattr(thing, "__module__", None) == module
-        and getattr(thing, "__name__", "") == name
-    )
-
-
-def _is_found_by_name(cls: type) -> bool:
-    """Whether a class is what its module has under its name."""
-    return bool(vars(sys.modules[cls.__module__]).get(cls.__name__) is cls)
+def _is_class_of(thing: Any, module: str, name: str) -> bool:
+    """Whether something is a class that was defined under this very name."""
+    own = (getattr(thing, "__module__", None), getattr(thing, "__name__", ""))
+    return inspect.isclass(thing) and own == (module, name)
 
 
 def _listed_classes(listed: dict[str, tuple[str, ...]]) -> set[Name]:
     """Return those of the listed classes that this installation defines where they are listed."""
     names = set()
-    for module_name, listed_names in listed.items():
-        module = _imported(module_name)
-        if module is None:
-            continue
-        for name in vars(module):
+    for module, listed_names in listed.items():
+        for name, thing in vars(_imported(module)).items():
             is_public_of_all = "*" in listed_names and not name.startswith("_")
-            if name not in listed_names and not is_public_of_all:
-                continue
-            thing = getattr(module, name)
-            if inspect.isclass(thing) and _is_defined_as(thing, module_name, name):
-                names.add((module_name, name))
+            is_listed = name in listed_names or is_public_of_all
+            if is_listed and _is_class_of(thing, module, name):
+                names.add((module, name))
     return names
 
 
@@ -176,45 +145,34 @@ def object_classes() -> frozenset[Name]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimators = [estimator for _, estimator in all_estimators()]
-    public = {
-        (estimator.__module__, estimator.__name__)
-        for estimator in estimators
-        if estimator.__module__.startswith("sklearn.") and _is_found_by_name(estimator)
-    }
+        estimators: Any = all_estimators()
+    public = set()
+    for name, estimator in estimators:
+        module = estimator.__module__
+        is_found_by_name = getattr(sys.modules[module], name, None) is estimator
+        if module.startswith("sklearn.") and is_found_by_name:
+            public.add((module, name))
     return frozenset(public | _listed_classes(_INNER))
 
 
 @lru_cache(maxsize=1)
-def xgboost_classes() -> frozenset[Name]:
-    """Return the same of XGBoost, which is imported only where a file names it."""
-    return frozenset(_listed_classes(_XGBOOST))
-
-
-@lru_cache(maxsize=1)
 def loss_classes() -> frozenset[Name]:
-    """Return the loss classes, which skops builds by calling them with numbers."""
-    listed = _listed_classes(dict.fromkeys(_LOSSES, ("*",)))
-    return frozenset(listed | _losses_by_short_name())
+    """Return the loss classes, which skops builds by calling them with numbers.
 
-
-def _losses_by_short_name() -> set[Name]:
-    """Return the losses whose module calls itself ``_loss``, as that of scikit-learn 1.6 does.
-
-    skops writes and imports it by that name, under which Cython has put it into ``sys.modules``.
-    Another module may have the name as well, so each class must be scikit-learn's.
+    Scikit-learn 1.6 calls the module of some ``_loss``, under which Cython has put it into
+    ``sys.modules``, and skops writes and imports it by that name. Another module may have the name
+    as well, so each class must be scikit-learn's.
     """
-    defining_module = _imported(_LOSSES[0])
+    defined = vars(_imported(_LOSSES[0])).items()
     imported_module = sys.modules.get(_SHORT_LOSS_MODULE)
-    if defining_module is None or imported_module is None:
-        return set()
-    return {
+    by_short_name = {
         (_SHORT_LOSS_MODULE, name)
-        for name, thing in vars(defining_module).items()
-        if inspect.isclass(thing)
-        and _is_defined_as(thing, _SHORT_LOSS_MODULE, name)
+        for name, thing in defined
+        if _is_class_of(thing, _SHORT_LOSS_MODULE, name)
         and getattr(imported_module, name, None) is thing
     }
+    listed = _listed_classes(dict.fromkeys(_LOSSES, ("*",)))
+    return frozenset(listed | by_short_name)
 
 
 @lru_cache(maxsize=1)
@@ -224,26 +182,19 @@ def array_scalars() -> frozenset[Name]:
     return frozenset((kind.__module__, kind.__name__) for kind in kinds)
 
 
-def plain_types() -> frozenset[Name]:
-    """Return the types that a file may name as values."""
-    return _PLAIN | array_scalars()
-
-
 @lru_cache(maxsize=1)
 def _listed_functions() -> frozenset[Name]:
     """Return the functions of the list, and those behind scikit-learn's own scorers."""
     from sklearn.metrics import get_scorer, get_scorer_names
 
-    scoring = [
-        getattr(get_scorer(name), "_score_func", None) for name in get_scorer_names()
-    ]
-    scorers = {
-        (score.__module__, score.__name__)
-        for score in scoring
-        if inspect.isfunction(score) and score.__module__.startswith("sklearn.metrics.")
-    }
     listed = {(module, name) for module, names in _FUNCTIONS.items() for name in names}
-    return frozenset(listed | scorers)
+    for scorer_name in get_scorer_names():
+        score = getattr(get_scorer(scorer_name), "_score_func", None)
+        if inspect.isfunction(score) and score.__module__.startswith(
+            "sklearn.metrics."
+        ):
+            listed.add((score.__module__, score.__name__))
+    return frozenset(listed)
 
 
 def is_known_function(module: str, name: str) -> bool:
@@ -259,11 +210,6 @@ def is_known_function(module: str, name: str) -> bool:
     return module in _UFUNC_MODULES and isinstance(
         getattr(_imported(module), name, None), np.ufunc
     )
-
-
-def names_of(kinds: Iterable[Name]) -> list[str]:
-    """Return names as skops writes them, sorted."""
-    return sorted(f"{module}.{name}" for module, name in kinds)
 
 
 _TRUST = (
@@ -306,60 +252,35 @@ class UnpackLimits:
         return min(self.total, plausible)
 
 
-@dataclass
-class SchemaContents:
-    """What the description of a model names.
-
-    Attributes
-    ----------
-    types : set of tuple
-        Of every node, as module and name.
-    files : list of str
-        Members of the archive, as often as they are read.
-    """
-
-    types: set[Name] = field(default_factory=set)
-    files: list[str] = field(default_factory=list)
-
-
-#: Sparse matrices and arrays by their modules in scipy.
-_SPARSE = frozenset(
-    (f"scipy.sparse._{kind}", f"{kind}_{form}")
-    for kind in ("bsr", "coo", "csc", "csr", "dia")
-    for form in ("array", "matrix")
-)
-_ARRAY = ("numpy", "ndarray")
 #: By kind of node the classes that it may name, where these are few.
-_ALLOWED_CLASSES: dict[str, frozenset[Name]] = {
-    "DictNode": frozenset(
-        {
-            ("builtins", "dict"),
-            ("collections", "OrderedDict"),
-            ("sklearn.utils._bunch", "Bunch"),
-        }
+_ALLOWED_CLASSES: dict[str, tuple[Name, ...]] = {
+    "DictNode": (
+        ("builtins", "dict"),
+        ("collections", "OrderedDict"),
+        ("sklearn.utils._bunch", "Bunch"),
     ),
-    "DefaultDictNode": frozenset({("collections", "defaultdict")}),
-    "ListNode": frozenset({("builtins", "list")}),
-    "SetNode": frozenset({("builtins", "set")}),
-    "TupleNode": frozenset(
-        {
-            ("builtins", "tuple"),
-            ("sklearn.gaussian_process.kernels", "Hyperparameter"),
-        }
+    "DefaultDictNode": (("collections", "defaultdict"),),
+    "ListNode": (("builtins", "list"),),
+    "SetNode": (("builtins", "set"),),
+    "TupleNode": (
+        ("builtins", "tuple"),
+        ("sklearn.gaussian_process.kernels", "Hyperparameter"),
     ),
-    "SliceNode": frozenset({("builtins", "slice")}),
-    "BytesNode": frozenset({("builtins", "bytes")}),
-    "BytearrayNode": frozenset({("builtins", "bytearray")}),
-    "MaskedArrayNode": frozenset(
-        {("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray")}
+    "SliceNode": (("builtins", "slice"),),
+    "BytesNode": (("builtins", "bytes"),),
+    "BytearrayNode": (("builtins", "bytearray"),),
+    "MaskedArrayNode": (("numpy.ma", "MaskedArray"), ("numpy.ma.core", "MaskedArray")),
+    "PartialNode": (("functools", "partial"),),
+    "RandomStateNode": (("numpy.random.mtrand", "RandomState"),),
+    "RandomGeneratorNode": (("numpy.random._generator", "Generator"),),
+    # matrices and arrays by their modules in scipy
+    "SparseMatrixNode": tuple(
+        (f"scipy.sparse._{kind}", f"{kind}_{form}")
+        for kind in ("bsr", "coo", "csc", "csr", "dia")
+        for form in ("array", "matrix")
     ),
-    "RandomStateNode": frozenset({("numpy.random.mtrand", "RandomState")}),
-    "RandomGeneratorNode": frozenset({("numpy.random._generator", "Generator")}),
-    "SparseMatrixNode": _SPARSE,
-    "TreeNode": frozenset({("sklearn.tree._tree", "Tree")}),
+    "TreeNode": (("sklearn.tree._tree", "Tree"),),
 }
-#: Values that are JSON themselves, and nodes that stand before, under the same number.
-_HARMLESS_NODES = ("JsonNode", "CachedNode")
 #: numpy's own bit generators; skops calls the class of this name to make a random generator.
 _BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
@@ -395,24 +316,29 @@ def load_skops(path: Path, trusted: bool, limits: UnpackLimits | None = None) ->
     if trusted:
         # the user vouches for the file: every type in it counts as trusted
         return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    limits = limits or UnpackLimits()
     with tempfile.TemporaryFile(prefix="hardsynth-") as copy:
         try:
-            contents = _checked_copy(path, copy, limits)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            types = _copy_checked(path, copy, limits or UnpackLimits())
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            KeyError,
+            NotImplementedError,
+        ) as error:
             raise ModelError(
                 f"cannot load {path.name}: {error}", "save it again"
             ) from None
         # from the copy, not the path: the file may have been exchanged since it was looked through
         copy.seek(0)
-        model = skops.io.load(copy, trusted=names_of(contents.types))
+        model = skops.io.load(copy, trusted=sorted(map(".".join, types)))
     check_parameters(model, path.name)
     check_trees(model, path.name)
     return model
 
 
-def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaContents:
-    """Write the parts of a model that its description names, unpacked; nothing is loaded."""
+def _copy_checked(path: Path, copy: IO[bytes], limits: UnpackLimits) -> set[Name]:
+    """Write what a model's description names, unpacked, and return its types; nothing is loaded."""
     with zipfile.ZipFile(path) as packed:
         text = _unpacked(packed, _SCHEMA, limits.schema, path.name)
         try:
@@ -421,56 +347,43 @@ def _checked_copy(path: Path, copy: IO[bytes], limits: UnpackLimits) -> SchemaCo
             raise ModelError(
                 f"cannot load {path.name}: its schema.json is not JSON"
             ) from None
-        contents = inspect_schema(schema, path.name, limits)
-        most = limits.most_bytes(path.stat().st_size)
-        members = [_member(packed, name, path.name) for name in contents.files]
-        declared = sum(member.file_size for member in members)
+        types, files = _look_through(schema, path.name, limits.depth)
+        left = most = limits.most_bytes(path.stat().st_size)
         # what the archive declares may be a lie, but an honest bomb is refused before any work
-        if declared > most:
+        if sum(packed.getinfo(name).file_size for name in files) > most:
             raise _too_large(path.name, most)
         # stored, not packed: skops then reads what was counted here
         with zipfile.ZipFile(copy, "w", zipfile.ZIP_STORED) as plain:
             plain.writestr(_SCHEMA, text)
-            left = most
-            for name in dict.fromkeys(contents.files):
+            for name in dict.fromkeys(files):
                 data = _unpacked(packed, name, left, path.name)
                 # a sparse matrix is an archive itself, and may be the bomb
                 if name.endswith(".npz") or data.startswith(_ZIP_MAGIC):
                     data = _plain_archive(data, left, path.name)
-                left -= len(data) * contents.files.count(name)
+                left -= len(data) * files.count(name)
                 if left < 0:
                     raise _too_large(path.name, most)
                 plain.writestr(name, data)
-    return contents
+    return types
 
 
-def _plain_archive(data: bytes, most: int, name: str) -> bytes:
+def _plain_archive(data: bytes, most: int, file: str) -> bytes:
     """Return an archive inside the file, a sparse matrix, with its members unpacked."""
     out = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(data)) as packed,
         zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as plain,
     ):
-        declared = sum(member.file_size for member in packed.infolist())
-        if declared > most:
-            raise _too_large(name, most)
         for member in dict.fromkeys(packed.namelist()):
-            array = _unpacked(packed, member, most, name)
+            array = _unpacked(packed, member, most, file)
             most -= len(array)
             plain.writestr(member, array)
     return out.getvalue()
 
 
-def _member(packed: zipfile.ZipFile, name: str, file: str) -> zipfile.ZipInfo:
-    try:
-        return packed.getinfo(name)
-    except KeyError:
-        raise ModelError(f"cannot load {file}: its part {name!r} is missing") from None
-
-
 def _unpacked(packed: zipfile.ZipFile, name: str, most: int, file: str) -> bytes:
     """Read a member block by block: its size in the archive's list may be a lie."""
-    if _member(packed, name, file).file_size > most:
+    if packed.getinfo(name).file_size > most:
         raise _too_large(file, most)
     out = bytearray()
     with packed.open(name) as member:
@@ -490,10 +403,11 @@ def _too_large(name: str, most: int) -> ModelError:
     )
 
 
-def inspect_schema(
-    schema: Any, name: str, limits: UnpackLimits | None = None
-) -> SchemaContents:
-    """Walk every node of a model's description; nothing that it names is called.
+def _look_through(schema: Any, name: str, depth: int) -> tuple[set[Name], list[str]]:
+    """Return the types that a description names, and the members that skops would read for it.
+
+    Each part of it that has a ``__loader__`` is a node, wherever it stands, and held against the
+    list. Nothing that it names is called.
 
     Parameters
     ----------
@@ -501,143 +415,66 @@ def inspect_schema(
         What ``schema.json`` holds.
     name : str
         Of the file, for errors.
-    limits : UnpackLimits, optional
-
-    Returns
-    -------
-    SchemaContents
+    depth : int
+        Nodes inside one another, at most.
 
     Raises
     ------
     ModelError
         A node of a kind, class or function that is not on the list.
     """
-    walk = _Walk(name, (limits or UnpackLimits()).depth)
+    damaged = ModelError(f"cannot load {name}: its schema.json is damaged")
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if type(protocol) is not int:
-        raise walk.damaged()
+        raise damaged
     if protocol < 1:
         # there a function's name stands elsewhere, so that what is checked is not what is called
         raise ModelError(
             f"{name} was written by a skops older than 0.6", "save it again"
         )
-    walk.visit(schema, 0)
-    return SchemaContents(walk.types, walk.files)
-
-
-class _Walk:
-    """The nodes of one file."""
-
-    def __init__(self, name: str, depth: int) -> None:
-        self.name = name
-        self.depth = depth
-        self.types: set[Name] = set()
-        #: By the number of a node, which skops builds once however often it stands in the file.
-        self.numbered: dict[int, tuple[Any, ...]] = {}
-        self.files: list[str] = []
-
-    def visit(self, node: Any, depth: int) -> None:
-        """Check a node and all below it."""
-        if depth > self.depth:
-            raise ModelError(
-                f"{self.name} holds more than {self.depth} nested objects", _TRUST
-            )
-        if not isinstance(node, dict):
-            raise self.damaged()
-        kind = node.get("__loader__")
-        # it stands for a node that came before and was checked there
-        if kind == "CachedNode":
-            return
-        module = node.get("__module__")
-        class_name = node.get("__class__")
-        if not isinstance(kind, str):
-            raise self.damaged()
-        if not isinstance(module, str) or not isinstance(class_name, str):
-            raise self.damaged()
-        named = (module, class_name)
-        self.check(kind, named, node)
-        is_new = self.is_new(kind, named, node)
-        # a member is read once for all nodes of one number, and so counted once
-        if "file" in node and is_new:
-            self.files.append(self.member_name(node))
-        for child in self.children(kind, node):
-            self.visit(child, depth + 1)
-
-    def is_new(self, kind: str, named: Name, node: dict[str, Any]) -> bool:
-        """Whether a node is the first of its number; a later one must say the same."""
-        number = node.get("__id__")
-        if not number:
-            return True
-        if not isinstance(number, int):
-            raise self.damaged()
-        content = node.get("content") if kind == "JsonNode" else None
-        about = (kind, named, content, node.get("file"))
-        is_new = number not in self.numbered
-        if self.numbered.setdefault(number, about) != about:
-            raise self.damaged()
-        return is_new
-
-    def check(self, kind: str, named: Name, node: dict[str, Any]) -> None:
-        """Raise unless this node may be built."""
-        if kind in _HARMLESS_NODES:
-            return
-        self.types.add(named)
-        if not _is_allowed(kind, named, node):
-            full_name = ".".join(named)
-            raise ModelError(
-                f"{self.name} holds {_described(kind)} {full_name}, which is not on the list "
-                "of what a model file may hold",
-                _TRUST,
-            )
-
-    def children(self, kind: str, node: dict[str, Any]) -> Iterator[Any]:
-        """Yield the nodes that skops would build below one."""
-        if kind in ("FunctionNode", "TypeNode", "SliceNode", "JsonNode"):
-            return
-        content = node.get("content")
-        if kind in ("BytesNode", "BytearrayNode", "SparseMatrixNode"):
-            return
-        if kind == "NdArrayNode" and node.get("type") == "numpy":
-            return
-        if kind in ("ListNode", "SetNode", "TupleNode", "NdArrayNode"):
-            if not isinstance(content, list):
-                raise self.damaged()
-            yield from content
-            if kind == "NdArrayNode":
-                yield node.get("shape")
-        elif kind == "DictNode":
-            yield node.get("key_types")
-            yield from self.values(content)
-        elif kind in (
-            "DefaultDictNode",
-            "MaskedArrayNode",
-            "PartialNode",
-            "RandomGeneratorNode",
-        ):
-            yield from self.values(content)
-        elif kind in ("TreeNode", "LossNode"):
-            yield content
-            yield from self.values(node.get("__reduce__"))
-        elif content is not None:
-            # an object without any state has no content
-            yield content
-
-    def values(self, content: Any) -> Iterator[Any]:
-        """Yield the values of a mapping."""
-        if not isinstance(content, dict):
-            raise self.damaged()
-        yield from content.values()
-
-    def member_name(self, node: dict[str, Any]) -> str:
-        """Return the member of the archive that skops would read for a node."""
-        file = node["file"]
-        if not isinstance(file, str) or file == _SCHEMA:
-            raise self.damaged()
-        return file
-
-    def damaged(self) -> ModelError:
-        """Return the error for a description that skops could not have written."""
-        return ModelError(f"cannot load {self.name}: its schema.json is damaged")
+    types: set[Name] = set()
+    files: list[str] = []
+    # by the number of a node, which skops builds once however often it stands in the file
+    numbered: dict[int, Any] = {}
+    waiting: list[tuple[Any, int]] = [(schema, 0)]
+    while waiting:
+        part, level = waiting.pop()
+        if isinstance(part, list):
+            waiting += [(inner, level) for inner in part]
+        if not isinstance(part, dict):
+            continue
+        kind = part.get("__loader__")
+        # a cached node stands for one that is checked where it stands
+        if kind not in (None, "CachedNode"):
+            named: Any = (part.get("__module__"), part.get("__class__"))
+            number, file = part.get("__id__") or 0, part.get("file")
+            texts = (kind, *named, "" if file is None else file)
+            if not all(isinstance(text, str) for text in texts) or file == _SCHEMA:
+                raise damaged
+            if not isinstance(number, int):
+                raise damaged
+            if kind != "JsonNode":
+                types.add(named)
+                if not _is_allowed(kind, named, part):
+                    raise ModelError(
+                        f"{name} holds {'.'.join(named)}, which is not on the list of what a "
+                        "model file may hold",
+                        _TRUST,
+                    )
+            about = (kind, named, kind == "JsonNode" and part.get("content"), file)
+            # a member is read once for all nodes of one number, and so counted once
+            if file is not None and number not in numbered:
+                files.append(file)
+            # a later node of a number must say the same
+            if number and numbered.setdefault(number, about) != about:
+                raise damaged
+            level += 1
+            if level > depth:
+                raise ModelError(
+                    f"{name} holds more than {depth} nested objects", _TRUST
+                )
+        waiting += [(inner, level) for inner in part.values()]
+    return types, files
 
 
 def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
@@ -645,50 +482,33 @@ def _is_allowed(kind: str, named: Name, node: dict[str, Any]) -> bool:
     module, class_name = named
     if kind == "FunctionNode":
         return is_known_function(module, class_name)
-    if kind == "RandomGeneratorNode":
-        return (
-            named in _ALLOWED_CLASSES[kind] and _bit_generator(node) in _BIT_GENERATORS
-        )
-    if kind == "PartialNode":
-        return named == ("functools", "partial") and _is_of_function(node)
     if kind == "DTypeNode":
         return module == "numpy" and class_name.startswith("dtype")
-    if kind in _ALLOWED_CLASSES:
-        return named in _ALLOWED_CLASSES[kind]
     if kind == "NdArrayNode":
-        return named == _ARRAY or named in array_scalars()
+        return named == ("numpy", "ndarray") or named in array_scalars()
     if kind == "TypeNode":
-        return named in plain_types()
+        return named in _PLAIN or named in array_scalars()
     if kind == "LossNode":
         return named in loss_classes()
     if kind == "ObjectNode":
         if named in object_classes():
             return True
         # xgboost is imported only where a file names it
-        return module.startswith("xgboost.") and named in xgboost_classes()
-    return False
+        return module.startswith("xgboost.") and named in _listed_classes(_XGBOOST)
+    if named not in _ALLOWED_CLASSES.get(kind, ()):
+        return False
+    if kind == "PartialNode":
+        # the function itself is checked as a node
+        return _inside(node, "content", "func", "__loader__") == "FunctionNode"
+    if kind == "RandomGeneratorNode":
+        path = ("content", "bit_generator") * 2
+        called = _inside(node, *path, "content")
+        return called in map(json.dumps, _BIT_GENERATORS)
+    return True
 
 
-def _described(kind: str) -> str:
-    nouns = {
-        "FunctionNode": "the function",
-        "MethodNode": "a method of",
-        "TypeNode": "the type",
-    }
-    return nouns.get(kind, "an object of the type")
-
-
-def _is_of_function(node: dict[str, Any]) -> bool:
-    """Whether a function with some arguments is that; the function is checked as a node."""
-    content = node.get("content")
-    func = content.get("func") if isinstance(content, dict) else None
-    return isinstance(func, dict) and func.get("__loader__") == "FunctionNode"
-
-
-def _bit_generator(node: dict[str, Any]) -> str:
-    """Return the name of the class that skops would call to make a random generator."""
-    try:
-        state = node["content"]["bit_generator"]["content"]["bit_generator"]
-        return str(json.loads(state["content"]))
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return ""
+def _inside(node: Any, *keys: str) -> Any:
+    """Return what stands inside a node below some keys; None where nothing does."""
+    for key in keys:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node

@@ -17,13 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from amlb_ext.core.display import shorten_text
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.estimators import declared_words, is_xgboost_word
-
-# Whether the trees of a model from a .skops file lead where trees lead.
-#
-# Everything here looks at a loaded model, before any row is predicted with it.
-
 
 #: Values with nothing inside them that could be a tree.
 _PLAIN_VALUES = (str, bytes, int, float, type)
@@ -76,51 +72,38 @@ def inner_objects(model: Any) -> Iterator[Any]:
 
 def _leads_on(children: np.ndarray, inner: np.ndarray) -> bool:
     """Whether every child stands behind its parent, and none beyond the last node."""
-    n_nodes = len(children)
-    parent = np.arange(n_nodes)
     # behind its parent, so that no walk down the tree can go round in a circle
-    is_behind = children > parent
-    is_inside = children < n_nodes
-    return bool(np.all((is_behind & is_inside) | ~inner))
+    is_behind = children > np.arange(len(children))
+    return bool(np.all((is_behind & (children < len(children))) | ~inner))
 
 
 def _is_sound_tree(tree: Any) -> bool:
     """Whether a tree of a forest stays within its own arrays."""
-    left = tree.children_left
-    right = tree.children_right
-    n_nodes = len(left)
-    sizes = {n_nodes, tree.node_count, len(tree.value)}
-    if n_nodes == 0 or len(sizes) > 1:
-        return False
+    left, right = tree.children_left, tree.children_right
+    sizes = {len(left), tree.node_count, len(tree.value)}
     # -1 is scikit-learn's mark of a leaf, which asks about no feature
     inner = left != -1
     has_feature = (tree.feature >= 0) & (tree.feature < tree.n_features)
-    if not np.all(has_feature | ~inner):
-        return False
-    return _leads_on(left, inner) and _leads_on(right, inner)
+    is_whole = len(left) > 0 and len(sizes) == 1 and np.all(has_feature | ~inner)
+    return bool(is_whole) and _leads_on(left, inner) and _leads_on(right, inner)
 
 
 def _is_sound_predictor(predictor: Any) -> bool:
     """Whether a tree of histogram gradient boosting stays within its own arrays."""
     nodes = getattr(predictor, "nodes", None)
-    if not isinstance(nodes, np.ndarray):
-        return False
-    if nodes.ndim != 1 or not len(nodes):
+    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes):
         return False
     inner = nodes["is_leaf"] == 0
-    has_feature = nodes["feature_idx"] >= 0
-    if not np.all(has_feature | ~inner):
-        return False
     # a categorical split looks into a set of bits, by its number
     categorical = inner & (nodes["is_categorical"] != 0)
     n_raw = len(predictor.raw_left_cat_bitsets)
     n_binned = len(predictor.binned_left_cat_bitsets)
     has_bitset = nodes["bitset_idx"] < min(n_raw, n_binned)
-    if not np.all(has_bitset | ~categorical):
+    has_feature = nodes["feature_idx"] >= 0
+    if not (np.all(has_feature | ~inner) and np.all(has_bitset | ~categorical)):
         return False
-    left = nodes["left"].astype(np.int64)
-    right = nodes["right"].astype(np.int64)
-    return _leads_on(left, inner) and _leads_on(right, inner)
+    children = (nodes[side].astype(np.int64) for side in ("left", "right"))
+    return all(_leads_on(each, inner) for each in children)
 
 
 #: Parameters that hold names of steps and columns, labels, or values of cells.
@@ -136,35 +119,30 @@ NAMES_AND_VALUES = frozenset(
 #: Words that scikit-learn declares, and with which it opens the files that cells name.
 _OPENS_FILES = {"input": {"file", "filename"}}
 #: Texts of objects that are no estimators, by class and attribute.
-_INNER_TEXTS: dict[tuple[str, str], frozenset[str]] = {
-    ("_CalibratedClassifier", "method"): frozenset(
-        {"isotonic", "sigmoid", "temperature"}
-    ),
-    ("_CurveScorer", "_response_method"): frozenset(
-        {"decision_function", "predict_proba"}
-    ),
+_INNER_TEXTS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("_CalibratedClassifier", "method"): ("isotonic", "sigmoid", "temperature"),
+    ("_CurveScorer", "_response_method"): ("decision_function", "predict_proba"),
     # how a score is averaged over the classes
-    ("_Scorer", "_kwargs"): frozenset(
-        {
-            "binary",
-            "linear",
-            "macro",
-            "micro",
-            "ovo",
-            "ovr",
-            "quadratic",
-            "samples",
-            "weighted",
-        }
+    ("_Scorer", "_kwargs"): (
+        "binary",
+        "linear",
+        "macro",
+        "micro",
+        "ovo",
+        "ovr",
+        "quadratic",
+        "samples",
+        "weighted",
     ),
-    ("_Scorer", "_response_method"): frozenset(
-        {"decision_function", "predict", "predict_log_proba", "predict_proba"}
+    ("_Scorer", "_response_method"): (
+        "decision_function",
+        "predict",
+        "predict_log_proba",
+        "predict_proba",
     ),
 }
 #: Objects that hold names of columns, classes and methods, and open nothing by them.
-_TEXT_HOLDERS = frozenset(
-    {"MetadataRequest", "MethodMetadataRequest", "make_column_selector"}
-)
+_TEXT_HOLDERS = ("MetadataRequest", "MethodMetadataRequest", "make_column_selector")
 _PACKAGES = ("sklearn.", "xgboost.")
 #: Searches set these on what they search, under the names of the parameters there.
 _GRIDS = ("param_grid", "param_distributions")
@@ -206,16 +184,15 @@ def _find_unlisted(part: Any) -> str:
     parameters = _parameters_of(kind) if is_estimator else {}
     for key, value in attributes.items():
         if is_estimator and key not in parameters:
-            if not _is_state(kind, key, value):
-                return f"the attribute {key}={_shorten(value)} of {kind.__name__}"
-            continue
-        is_listed = _is_listed(kind, key, value)
-        if key in _GRIDS and hasattr(part, "estimator"):
-            is_listed = all(
-                _is_grid_listed(part.estimator, grid) for grid in _as_list(value)
-            )
+            what, is_listed = "attribute", _is_state(kind, key, value)
+        elif key in _GRIDS and hasattr(part, "estimator"):
+            grids = (_is_grid_listed(part.estimator, grid) for grid in _as_list(value))
+            what, is_listed = "parameter", all(grids)
+        else:
+            what, is_listed = "parameter", _is_listed(kind, key, value)
         if not is_listed:
-            return f"the parameter {key}={_shorten(value)} of {kind.__name__}"
+            shown = shorten_text(repr(value), 60)
+            return f"the {what} {key}={shown} of {kind.__name__}"
     return ""
 
 
@@ -275,7 +252,11 @@ def _is_listed(kind: Any, key: str, value: Any) -> bool:
 def _is_leaf_listed(kind: Any, key: str, leaf: Any) -> bool:
     is_estimator = hasattr(kind, "get_params")
     if not isinstance(leaf, str | bytes):
-        return not is_estimator or _may_be_called(kind, key)
+        # a function, where an estimator declares that the parameter may be one
+        constraint = getattr(kind, "_parameter_constraints", {}).get(key)
+        return not is_estimator or (
+            isinstance(constraint, list) and callable in constraint
+        )
     if not is_estimator:
         is_inner = leaf in _INNER_TEXTS.get((kind.__name__, key), ())
         return is_inner or kind.__name__ in _TEXT_HOLDERS
@@ -293,20 +274,9 @@ def _is_leaf_listed(kind: Any, key: str, leaf: Any) -> bool:
     # the bounds of a kernel's parameters
     if key.endswith("_bounds"):
         return leaf == "fixed"
-    return key == "scoring" and leaf in _scorer_names()
-
-
-def _may_be_called(kind: Any, key: str) -> bool:
-    """Whether an estimator declares that a parameter may be a function."""
-    constraint = getattr(kind, "_parameter_constraints", {}).get(key)
-    return isinstance(constraint, list) and callable in constraint
-
-
-@functools.cache
-def _scorer_names() -> frozenset[str]:
     from sklearn.metrics import get_scorer_names
 
-    return frozenset(get_scorer_names())
+    return key == "scoring" and leaf in get_scorer_names()
 
 
 def _is_grid_listed(estimator: Any, grid: Any) -> bool:
@@ -345,8 +315,3 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(item)
     elif inspect.isroutine(value) or isinstance(value, np.ufunc | functools.partial):
         yield value
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

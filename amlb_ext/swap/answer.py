@@ -40,6 +40,13 @@ class Side:
     losses: np.ndarray
     predicted: Predicted | None = None
 
+    @property
+    def right(self) -> np.ndarray | None:
+        """Which rows it decides rightly, ``(n,)``; None of numbers, and of losses alone."""
+        if self.predicted is None or self.predicted.decided is None:
+            return None
+        return np.asarray(self.predicted.decided == self.predicted.y)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SwapRows:
@@ -76,13 +83,13 @@ class SwapRows:
         no_refits: str = "give its training rows",
     ) -> SwapRows:
         """Return units of which nothing is known but losses, those of F's re-fits among them."""
-        refits = judged.compared.refits
-        losses = [] if refits is None else [refits[name].to_numpy() for name in refits]
+        losses = judged.compared.refits
+        by_refit = [] if losses is None else losses.to_numpy().T
         return cls(
             judged=judged,
             table=table,
             f=Side(losses=judged.compared.loss_f),
-            refits=tuple(Side(losses=of_refit) for of_refit in losses),
+            refits=tuple(Side(losses=of_refit) for of_refit in by_refit),
             no_refits=no_refits,
         )
 
@@ -167,44 +174,43 @@ class Swap:
     def sentences(self) -> list[str]:
         """Return what is said, a sentence each."""
         harm, many = self.harm, self.unit.many
-        worst, best = harm.judged, harm.groups["best fifth"]
         there = f"in the fifth of {many} where {self.name} is foreseen to lose"
-        said = [f"{_VERDICTS[harm.verdict]}: {there}, {self.change_text(worst)}."]
+        again = (
+            "Whether that is more than any new fit does is not known: F was not fitted again "
+            f"({self.no_refits})."
+        )
         if harm.refits:
             by_refits = self.share_text(harm.by_refits)
-            said.append(f"F fitted again shows {by_refits} in its own such fifth.")
-        else:
-            said.append(
-                "Whether that is more than any new fit does is not known: F was not fitted again "
-                f"({self.no_refits})."
-            )
-        said.append(f"In the best fifth: {self.change_text(best)}.")
+            again = f"F fitted again shows {by_refits} in its own such fifth."
+        said = [
+            f"{_VERDICTS[harm.verdict]}: {there}, {self.change_text(harm.judged)}.",
+            again,
+            f"In the best fifth: {self.change_text(harm.groups['best fifth'])}.",
+        ]
         if self.words is not None and harm.verdict in ("harms", "ordinary"):
             share = format_percent(float(self.words.inside.mean()))
             said.append(f"Mostly where {self.words.text} ({share} of {many}).")
-        told = "two conditions on columns or by this foresight"
         if self.base and np.isfinite(self.bound):
             said.append(
-                f"No group of a fifth of the {many} or more, told by {told}, is worse by over "
-                f"{format_percent(self.bound / self.base)}."
+                f"No group of a fifth of the {many} or more, told by two conditions on columns or "
+                f"by this foresight, is worse by over {format_percent(self.bound / self.base)}."
             )
-        advice = self.advice()
-        return [*said, advice] if advice else said
+        return [*said, *filter(None, [self.advice()])]
 
     def advice(self) -> str:
         """Return what to do."""
         remedy = self.remedy
         if remedy is None:
             return ""
-        outright = "Do not swap outright. " if self.verdict == "harms" else ""
-        formula = remedy.formula(self.name)
+        advice = (
+            f"{remedy.formula(self.name)}: {self.change_text(remedy.change)} than F; in that fifth "
+            f"{self.share_text(remedy.worst.value)}."
+        )
         if remedy.kind == "keep F":
-            return f"{outright}Keep F: no mixture with {self.name} loses less."
-        if remedy.kind == "take G":
-            return f"{outright}No mixture with F loses less than {self.name} alone."
-        there = self.share_text(remedy.worst.value)
-        change = self.change_text(remedy.change)
-        return f"{outright}{formula}: {change} than F; in that fifth {there}."
+            advice = f"Keep F: no mixture with {self.name} loses less."
+        elif remedy.kind == "take G":
+            advice = f"No mixture with F loses less than {self.name} alone."
+        return f"{'Do not swap outright. ' * (self.verdict == 'harms')}{advice}"
 
     def change_text(self, change: Change) -> str:
         """Return a change with its interval, in percent of F's mean loss.
@@ -250,14 +256,7 @@ class Swap:
             name: dict(zip(("change", "low", "high"), self.shares(change), strict=True))
             for name, change in self.harm.groups.items()
         }
-        remedy = None
-        if self.remedy is not None:
-            remedy = {
-                "kind": self.remedy.kind,
-                "weight": self.remedy.weight,
-                "weight_bad": self.remedy.weight_bad,
-                "change": self.share(self.remedy.change.value),
-            }
+        own = self.remedy
         return {
             "verdict": self.verdict,
             "groups": groups,
@@ -267,7 +266,13 @@ class Swap:
             "bound": self.share(self.bound),
             "words": None if self.words is None else self.words.text,
             "rows_needed": self.rows_needed,
-            "remedy": remedy,
+            "remedy": own
+            and {
+                "kind": own.kind,
+                "weight": own.weight,
+                "weight_bad": own.weight_bad,
+                "change": self.share(own.change.value),
+            },
         }
 
 
@@ -331,12 +336,11 @@ class SwapAnswer:
         swaps = dict(self.swaps)
         for name, swap in self.swaps.items():
             both = (models["F"], models[name])
-            if swap.remedy is None or not all(hasattr(m, "predict") for m in both):
-                continue
-            model = mix_models(
-                *both, swap.remedy, table, swap.harm.passes, labels, targets
-            )
-            swaps[name] = replace(swap, remedy=replace(swap.remedy, model=model))
+            if swap.remedy is not None and all(hasattr(m, "predict") for m in both):
+                model = mix_models(
+                    *both, swap.remedy, table, swap.harm.passes, labels, targets
+                )
+                swaps[name] = replace(swap, remedy=replace(swap.remedy, model=model))
         return replace(self, swaps=swaps)
 
 
@@ -416,17 +420,10 @@ def _flips(
     rows: SwapRows, candidates: Mapping[str, Side], segments: Sequence[Segment]
 ) -> pd.DataFrame:
     """Return the decisions that change; an empty table for numbers, and for losses alone."""
-    f = rows.f.predicted
-    if f is None or f.decided is None:
+    if rows.f.right is None:
         return pd.DataFrame()
-    return count_flips(
-        f.decided == f.y,
-        {name: _right(side) for name, side in candidates.items()},
-        segments,
-        [_right(side) for side in rows.refits if side.predicted is not None],
-    )
-
-
-def _right(side: Side) -> np.ndarray:
-    assert side.predicted is not None
-    return np.asarray(side.predicted.decided == side.predicted.y)
+    right = {
+        name: side.right for name, side in candidates.items() if side.right is not None
+    }
+    refits = [side.right for side in rows.refits if side.right is not None]
+    return count_flips(rows.f.right, right, segments, refits)

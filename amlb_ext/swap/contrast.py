@@ -216,11 +216,8 @@ class AucContrast(Contrast):
     def mean(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean over classes of a group; see :meth:`Contrast.mean`."""
         influence = np.zeros(len(self))
-        present = [
-            (own, other)
-            for own, other in (self.sides, self.sides[::-1])
-            if weights[own].sum()
-        ]
+        both = (self.sides, self.sides[::-1])
+        present = [(own, other) for own, other in both if weights[own].sum()]
         change = 0.0
         for own, other in present:
             share = weights[own] / weights[own].sum()

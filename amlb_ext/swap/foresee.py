@@ -88,10 +88,9 @@ def draw_folds(
     n: int, n_folds: int, rng: np.random.Generator, clusters: np.ndarray | None
 ) -> np.ndarray:
     """Return a fold for each row; rows of a cluster share theirs."""
-    if clusters is None:
-        return rng.permutation(np.arange(n) % n_folds)
-    n_clusters = int(clusters.max()) + 1
-    return np.asarray(rng.permutation(np.arange(n_clusters) % n_folds)[clusters])
+    n_units = n if clusters is None else int(clusters.max()) + 1
+    fold = rng.permutation(np.arange(n_units) % n_folds)
+    return fold if clusters is None else np.asarray(fold[clusters])
 
 
 def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
@@ -147,12 +146,9 @@ def group_change(
     The mean of the passes; its variance is the mean of theirs, which is no less than that of the
     mean, whatever they have in common.
     """
-    changes = []
-    for foresight in passes:
-        rank = foresight.rank
-        inside = ((rank >= low) & (rank <= high)).astype(float)
-        changes.append(contrast.change(inside))
-    return mean_of_passes(changes)
+    ranks = [foresight.rank for foresight in passes]
+    inside = [((rank >= low) & (rank <= high)).astype(float) for rank in ranks]
+    return mean_of_passes([contrast.change(each) for each in inside])
 
 
 def mean_of_passes(changes: Sequence[Change]) -> Change:

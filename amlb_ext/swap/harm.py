@@ -110,10 +110,12 @@ def find_harm(
         name: group_change(contrast, passes, low, high)
         for name, (low, high) in GROUPS.items()
     }
-    curve = []
-    for share in CURVE:
-        change = group_change(contrast, passes, 0.0, share)
-        curve.append({"share": share, "change": change.value, "se": change.se})
+    along = [group_change(contrast, passes, 0.0, share) for share in CURVE]
+    curve = {
+        "share": CURVE,
+        "change": [change.value for change in along],
+        "se": [change.se for change in along],
+    }
     verdict, p, p_refits = judge_harm(groups[JUDGED], refits)
     return Harm(
         verdict=verdict,

@@ -71,7 +71,7 @@ class Remedy:
             Of G.
         """
         if self.kind in ("keep F", "take G"):
-            return "keep F" if self.kind == "keep F" else f"take {name}"
+            return self.kind.replace("G", name)
         if self.weight_bad == self.weight:
             return _mixture(self.weight, name)
         return (
@@ -120,29 +120,25 @@ def find_remedy(
         weight_bad, weight = _best_weight(losses[bad]), _best_weight(losses[~bad])
     chosen = [two if takes_two else one for one, two in gains]
     change = mean_of_passes([_change(gain, clusters) for gain in chosen])
-    worst = mean_of_passes(
-        [
-            _change(gain, clusters, foresight.rank <= 0.2)
-            for foresight, gain in zip(passes, chosen, strict=True)
-        ]
-    )
+    in_worst = [
+        _change(gain, clusters, foresight.rank <= 0.2)
+        for foresight, gain in zip(passes, chosen, strict=True)
+    ]
+    worst = mean_of_passes(in_worst)
     if change.value >= 0 or weight_bad == weight == 0:
         # what does not save on other rows is no proposal: F stays, and nothing changes
         weight_bad = weight = 0.0
         change = worst = Change(value=0.0, se=0.0, df=1.0, share=1.0)
+    kind = "route" if (weight_bad, weight) == (0.0, 1.0) else "two weights"
+    if weight_bad == weight:
+        kind = {0.0: "keep F", 1.0: "take G"}.get(weight, "blend")
     return Remedy(
-        kind=_kind_of(weight_bad, weight),
+        kind=kind,
         weight_bad=weight_bad,
         weight=weight,
         change=change,
         worst=worst,
     )
-
-
-def _kind_of(weight_bad: float, weight: float) -> str:
-    if weight_bad == weight:
-        return {0.0: "keep F", 1.0: "take G"}.get(weight, "blend")
-    return "route" if (weight_bad, weight) == (0.0, 1.0) else "two weights"
 
 
 def _best_weight(losses: np.ndarray) -> float:
@@ -155,14 +151,13 @@ def _gains_of_pass(
     """Return the change of each row's loss from F by a blend and by two weights, ``(n,)`` each."""
     loss_f, bad = losses[:, 0], foresight.score >= 0
     by_blend, by_two = loss_f.copy(), loss_f.copy()
+    every = np.ones(len(bad), dtype=bool)
     for fold in np.unique(foresight.fold):
-        learnt, held = foresight.fold != fold, foresight.fold == fold
-        best = int(np.argmin(losses[learnt].mean(axis=0)))
-        by_blend[held] = losses[held, best]
-        for side in (bad, ~bad):
-            if (learnt & side).any():
-                best = int(np.argmin(losses[learnt & side].mean(axis=0)))
-                by_two[held & side] = losses[held & side, best]
+        held = foresight.fold == fold
+        for side, chosen in ((every, by_blend), (bad, by_two), (~bad, by_two)):
+            if (~held & side).any():
+                best = int(np.argmin(losses[~held & side].mean(axis=0)))
+                chosen[held & side] = losses[held & side, best]
     return by_blend - loss_f, by_two - loss_f
 
 
@@ -207,14 +202,10 @@ def mix_models(
     mixture = kind(F, G, weight=remedy.weight, weight_bad=remedy.weight_bad)
     mixture.learn(table, passes, labels)
     if isinstance(mixture, MixedClassifier):
-        mixture.classes_ = _own_classes(labels, targets)
+        own = dict(zip(labels.codes(targets).tolist(), targets, strict=True))
+        classes = [own.get(code, name) for code, name in enumerate(labels.names)]
+        mixture.classes_ = np.array(classes)
     return mixture
-
-
-def _own_classes(labels: Labels, targets: np.ndarray) -> np.ndarray:
-    """Return the classes in the order of the labels, as the user writes them."""
-    by_code = dict(zip(labels.codes(targets).tolist(), targets, strict=True))
-    return np.array([by_code.get(code, name) for code, name in enumerate(labels.names)])
 
 
 class _Mixture(BaseEstimator):

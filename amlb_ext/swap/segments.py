@@ -18,6 +18,7 @@ import operator as op
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,30 +111,20 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     segments: list[Segment] = []
     for number, each in enumerate(given, start=1):
         segments += _segments_of(each, table, number)
-    for segment in segments:
-        _check_size(segment)
     names = [segment.name for segment in segments]
-    for name in names:
+    for segment in segments:
+        inside, name = segment.inside, segment.name
+        if inside.all() or not inside.any():
+            how_many = "all" if inside.all() else "none of the"
+            raise DataError(
+                f"segment {name!r} holds {how_many} {len(inside)} rows",
+                "look at the column's values, or leave the segment out",
+            )
         if names.count(name) > 1:
             raise ConfigError(
                 f"two segments are called {name!r}", "name them: {name: mask}"
             )
     return segments
-
-
-def _check_size(segment: Segment) -> None:
-    n = len(segment.inside)
-    n_inside = int(segment.inside.sum())
-    if n_inside == 0:
-        raise DataError(
-            f"segment {segment.name!r} holds none of the {n} rows",
-            "look at the column's values, or leave the segment out",
-        )
-    if n_inside == n:
-        raise DataError(
-            f"segment {segment.name!r} holds all {n} rows",
-            "all rows are judged anyway: leave the segment out",
-        )
 
 
 def _segments_of(given: Any, table: pd.DataFrame, number: int) -> list[Segment]:
@@ -165,11 +156,10 @@ def _named_segments(name: str, given: Any, table: pd.DataFrame) -> list[Segment]
 def _is_of_rows(given: Any, n: int) -> bool:
     """Whether a mask or a column is given, and no sequence of segments."""
     if isinstance(given, list | tuple):
-        are_flags = [isinstance(each, bool | np.bool_) for each in given]
-        return len(are_flags) > 0 and all(are_flags)
-    if np.ndim(given) != 1:
-        return False
-    return len(given) == n or np.asarray(given).dtype == bool
+        are_flags = all(isinstance(each, bool | np.bool_) for each in given)
+        return are_flags and len(given) > 0
+    is_flat = np.ndim(given) == 1
+    return is_flat and (len(given) == n or np.asarray(given).dtype == bool)
 
 
 def _of_values(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
@@ -215,13 +205,11 @@ def _of_column(name: str, column: pd.Series) -> list[Segment]:
                 f"column {name!r} has {len(values)} values, too many to be segments",
                 f"give conditions such as {name + ' = ' + str(values[0])!r}",
             )
-        segments = [
-            Segment(
-                name=f"{name} = {_quoted(label_text(value))}",
-                inside=(column == value).fillna(False).to_numpy(dtype=bool),
-            )
-            for value in sorted(values, key=str)
-        ]
+        segments = []
+        for value in sorted(values, key=str):
+            inside = (column == value).fillna(False).to_numpy(dtype=bool)
+            own_name = f"{name} = {_quoted(label_text(value))}"
+            segments.append(Segment(name=own_name, inside=inside))
     if is_missing.any():
         segments.append(Segment(name=f"{name} is missing", inside=is_missing))
     return segments
@@ -241,11 +229,8 @@ def _intervals(
     if least is not None and not len(given):
         text = plain_number(least)
         return [
-            Segment(
-                name=f"{name} {operator} {text}",
-                inside=_compare(column, operator, text),
-            )
-            for operator in ("=", ">")
+            Segment(name=f"{name} {sign} {text}", inside=_compare(column, sign, text))
+            for sign in ("=", ">")
         ]
     try:
         edges = np.asarray(list(given), dtype=float)
@@ -264,13 +249,14 @@ def _intervals(
     if least is not None:
         # quartiles may lie anywhere between two values
         texts = [short_number(edge, numbers.__lt__) for edge in edges]
-    segments = [Segment(name=f"{name} < {texts[0]}", inside=numbers < edges[0])]
-    for position in range(len(edges) - 1):
-        low, high = edges[position], edges[position + 1]
-        inside = (numbers >= low) & (numbers < high)
-        text = f"{texts[position]} <= {name} < {texts[position + 1]}"
-        segments.append(Segment(name=text, inside=inside))
-    segments.append(Segment(name=f"{name} >= {texts[-1]}", inside=numbers >= edges[-1]))
+    names = [f"{name} < {texts[0]}"]
+    names += [f"{low} <= {name} < {high}" for low, high in pairwise(texts)]
+    names.append(f"{name} >= {texts[-1]}")
+    # a missing number is in none
+    place = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers, "right"))
+    segments = [
+        Segment(name=text, inside=place == number) for number, text in enumerate(names)
+    ]
     return [segment for segment in segments if segment.inside.any()]
 
 
@@ -413,6 +399,7 @@ def judge_segments(
             n_units = n_inside
             if clusters is not None:
                 n_units = len(np.unique(clusters[segment.inside]))
+            share_changed = float((contrast.d[segment.inside] != 0).mean())
             if n_units < FEWEST_ROWS:
                 record |= {"low": np.nan, "high": np.nan, "verdict": "too few rows"}
                 # of rows in groups as many as so many groups have
@@ -420,7 +407,6 @@ def judge_segments(
                 record["rows_needed"] = float(needed)
             elif not np.isfinite(se):
                 record |= {"low": np.nan, "high": np.nan, "verdict": "too few changes"}
-                share_changed = float((contrast.d[segment.inside] != 0).mean())
                 if share_changed:
                     needed = np.ceil(FEWEST_CHANGED / share_changed)
                     record["rows_needed"] = float(needed)

@@ -6,7 +6,7 @@ Names, categories and numbers are the user's data: any text, made short and kept
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -106,9 +106,7 @@ class Condition:
         """Number of statements to read: a range or set, and missing values, are two."""
         is_bounded = (self.low, self.high) != (-np.inf, np.inf)
         # Above infinity lies no number: such a condition is about missing values alone.
-        has_numbers = self.low < np.inf
-        has_range = is_bounded and has_numbers
-        return 2 if has_range and self.missing else 1
+        return 2 if is_bounded and self.low < np.inf and self.missing else 1
 
 
 @dataclass(kw_only=True)
@@ -148,16 +146,15 @@ class CodedColumn:
     def matches(self, condition: Condition) -> np.ndarray:
         """Return which rows meet the condition, ``(n,)`` bool."""
         with np.errstate(invalid="ignore"):
-            is_above = self.x > condition.low
-            is_in_range = is_above & (self.x <= condition.high)
+            is_in_range = (self.x > condition.low) & (self.x <= condition.high)
         return np.where(self.is_missing, condition.missing, is_in_range)
 
     def rounded(self, condition: Condition) -> Condition:
         """Round the bounds to few digits, without moving a row of the finding half."""
-        return Condition(
+        return replace(
+            condition,
             low=self._short_bound(condition.low),
             high=self._short_bound(condition.high),
-            missing=condition.missing,
         )
 
     def _short_bound(self, threshold: float) -> float:
@@ -170,8 +167,7 @@ class CodedColumn:
         if self.is_whole:
             return float(np.floor(threshold))
         # Any bound between the two neighbouring values cuts the rows alike.
-        below = self.distinct[position - 1]
-        above = self.distinct[position]
+        below, above = self.distinct[position - 1 : position + 1]
         for digits in range(2, 16):
             short = float(f"{threshold:.{digits}e}")
             if below <= short < above:
@@ -188,58 +184,43 @@ class CodedColumn:
             Whether it is the only condition; ``or`` needs brackets otherwise.
         """
         n_known = len(self.x) - self.is_missing.sum()
-        n_inside = len(self._values_inside(condition))
+        inside = self.x[self.matches(condition) & ~self.is_missing]
         has_missing = n_known < len(self.x)
-        if n_inside in (0, n_known):
+        if len(inside) in (0, n_known):
             # No value or all values: what is left to say is about missing ones.
-            holds_for_all = condition.missing and n_inside > 0
+            holds_for_all = condition.missing and len(inside) > 0
             if holds_for_all or not has_missing:
                 return ""
-            state = "missing" if condition.missing else "not missing"
-            return f"{self.name} is {state}"
+            return f"{self.name} is {'' if condition.missing else 'not '}missing"
+        low, high = plain_number(condition.low), plain_number(condition.high)
         if self.category_names:
             text = self._describe_categories(condition)
+        elif self.is_whole and inside.min() == inside.max():
+            text = f"{self.name} = {plain_number(inside[0])}"
+        elif not np.isfinite(condition.low):
+            text = f"{self.name} <= {high}"
+        elif not np.isfinite(condition.high):
+            text = f"{self.name} > {low}"
         else:
-            text = self._describe_range(condition)
+            text = f"{low} < {self.name} <= {high}"
         if not has_missing or not condition.missing:
             return text
         return f"{text} or missing" if is_alone else f"({text} or missing)"
 
-    def _values_inside(self, condition: Condition) -> np.ndarray:
-        """Return the values that meet a condition, without missing ones."""
-        values = self.x[self.matches(condition)]
-        return values[~np.isnan(values)]
-
-    def _describe_range(self, condition: Condition) -> str:
-        inside = self._values_inside(condition)
-        if self.is_whole and inside.min() == inside.max():
-            return f"{self.name} = {plain_number(inside[0])}"
-        low = plain_number(condition.low)
-        high = plain_number(condition.high)
-        if not np.isfinite(condition.low):
-            return f"{self.name} <= {high}"
-        if not np.isfinite(condition.high):
-            return f"{self.name} > {low}"
-        return f"{low} < {self.name} <= {high}"
-
     def _describe_categories(self, condition: Condition) -> str:
-        inside = []
-        outside = []
+        named: dict[bool, list[str]] = {True: [], False: []}
         others_inside = False
         for rank, category in enumerate(self.category_names):
             is_inside = condition.low < rank <= condition.high
             if category is None:
                 others_inside = is_inside
-            elif is_inside:
-                inside.append(category)
             else:
-                outside.append(category)
+                named[is_inside].append(category)
+        inside, outside = named[True], named[False]
         # "All others" cannot be listed, so a set that holds them is told by what it lacks;
         # without others, by the shorter list.
-        tell_outside = len(outside) < len(inside)
-        if self.has_others:
-            tell_outside = others_inside
-        if not tell_outside:
+        tells_shorter = len(outside) < len(inside)
+        if not (others_inside if self.has_others else tells_shorter):
             listed = _category_list(inside, single="", several="one of ")
             return f"{self.name} is {listed}"
         # Of a missing value it is true as well that it is none of these.
@@ -284,7 +265,12 @@ def code_columns(
         values = data.iloc[:, position]
         name = shorten_text(column.name, WIDTH) or "“”"
         if column.is_numeric:
-            coded = _code_numbers(name, values, finding_rows)
+            x = values.to_numpy(dtype=float, na_value=np.nan)
+            distinct = _distinct_values(x[finding_rows])
+            largest = float(np.abs(distinct).max(initial=0))
+            # Whole in all rows, since what is told of a slice is about all of them.
+            is_whole = not (_distinct_values(x) % 1).any() and largest < _LARGEST_WHOLE
+            coded = CodedColumn(name=name, x=x, distinct=distinct, is_whole=is_whole)
         else:
             coded = _code_categories(name, values, bad=bad, finding_rows=finding_rows)
         coded.n_missing = int(np.isnan(coded.x[finding_rows]).sum())
@@ -293,23 +279,6 @@ def code_columns(
         if n_values > 1:
             coded_columns.append(coded)
     return coded_columns
-
-
-def _code_numbers(
-    name: str, values: pd.Series, finding_rows: np.ndarray
-) -> CodedColumn:
-    x = values.to_numpy(dtype=float, na_value=np.nan)
-    distinct = _distinct_values(x[finding_rows])
-    # Whole in all rows, since what is told of a slice is about all of them.
-    remainders = _distinct_values(x) % 1
-    has_fraction = bool(remainders.any())
-    largest = float(np.abs(distinct).max(initial=0))
-    return CodedColumn(
-        name=name,
-        x=x,
-        distinct=distinct,
-        is_whole=not has_fraction and largest < _LARGEST_WHOLE,
-    )
 
 
 def _code_categories(
@@ -346,16 +315,13 @@ def _code_categories(
     rank_of_code[-1] = np.nan  # where the code -1, missing, looks
     x = rank_of_code[codes]
 
-    category_names: list[str | None] = []
-    for group in order:
-        is_others = group == len(frequent)
-        category_names.append(None if is_others else texts[frequent[group]])
+    names = [*(texts[code] for code in frequent), None]
     is_other = (codes >= 0) & ~np.isin(codes, frequent)
     return CodedColumn(
         name=name,
         x=x,
         distinct=_distinct_values(x[finding_rows]),
-        category_names=category_names,
+        category_names=[names[group] for group in order],
         has_others=bool(is_other.any()),
     )
 

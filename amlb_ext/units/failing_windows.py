@@ -133,8 +133,6 @@ class FailingWindows:
         """Return one row for each window: series, cutoff, scale, hardness, bad, risk."""
         names = np.array(self.panel.names, dtype=object)
         risk = self.weighting.weights
-        if risk is None:
-            risk = np.full(len(self.items), np.nan)
         return pd.DataFrame(
             {
                 "series": names[self.items],
@@ -142,7 +140,7 @@ class FailingWindows:
                 "scale": self.scale,
                 "hardness": self.hardness,
                 "bad": self.is_bad,
-                "risk": risk,
+                "risk": np.nan if risk is None else risk,
             }
         )
 
@@ -199,16 +197,15 @@ def find_failing_windows(
                 "ask for fewer test origins, a shorter horizon or season, or another cutoff",
             )
     every = [*learning, *tests]
-    parts = []
+    earlier = np.empty(0)
     if learning:
-        earlier = roll_forecaster(
+        rolled = roll_forecaster(
             forecaster, panel, learning, seed, keep_quantiles=False
         )
-        parts.append(_hardness(rule, earlier, panel, learning, seed))
+        earlier = _hardness(rule, rolled, panel, learning, seed)
     rolled = roll_forecaster(forecaster, panel, tests, seed)
-    parts.append(_hardness(rule, rolled, panel, tests, seed))
-    hardness = np.concatenate(parts)
-    n_learning = sum(len(windows) for windows in learning)
+    hardness = np.r_[earlier, _hardness(rule, rolled, panel, tests, seed)]
+    n_learning = len(earlier)
     cutoffs = np.concatenate([windows.cutoffs for windows in every])
     items = np.concatenate([windows.items for windows in every])
     test = slice(n_learning, None)
@@ -216,12 +213,20 @@ def find_failing_windows(
     settled = settle_window_rule(
         rule,
         alpha,
-        hardness[:n_learning],
+        earlier,
         instead=None if are_many or needs_bad else hardness[test],
     )
     is_bad = settled.select(hardness)
-    if needs_bad:
-        _check_bad(is_bad[test], settled, hardness[test])
+    if needs_bad and len(set(is_bad[test].tolist())) < 2:
+        n = len(is_bad[test])
+        wanted = max(1, n // 10)
+        alpha = float(np.sort(hardness[test])[-wanted])
+        raise DataError(
+            f"F fails on {'every' if is_bad[test].all() else 'no'} window of {n} at the test "
+            f"origins under the rule {rule!r} with alpha {settled.alpha:.3g}",
+            f"--rule {rule if rule != 'quantile' else 'mase'} --alpha {alpha:.4g} would give "
+            f"{wanted}",
+        )
     features = _features(panel, every)
     release_memory()
     weighting = weigh_windows(
@@ -233,6 +238,11 @@ def find_failing_windows(
         horizon=panel.horizon,
         seed=seed,
     )
+    # each series that lacks a window, with its first reason
+    left_out = {entry.series: entry for entry in panel.left_out}
+    for windows in tests:
+        for entry in windows.left_out:
+            left_out.setdefault(entry.series, entry)
     return FailingWindows(
         panel=panel,
         origins=origins,
@@ -242,7 +252,7 @@ def find_failing_windows(
         hardness=hardness[test],
         is_bad=is_bad[test],
         weighting=weighting,
-        left_out=_left_out_once(panel, tests),
+        left_out=tuple(left_out.values()),
         learning=LearningWindows(origins=tuple(learning), is_bad=is_bad[:n_learning]),
     )
 
@@ -275,29 +285,6 @@ def _hardness(
             )
         return rolled.sql
     return rolled.mase
-
-
-def _check_bad(is_bad: np.ndarray, rule: WindowRule, hardness: np.ndarray) -> None:
-    if is_bad.any() and not is_bad.all():
-        return
-    how_many = "every window" if is_bad.all() else "no window"
-    wanted = max(1, len(hardness) // 10)
-    alpha = float(np.sort(hardness)[-wanted])
-    raise DataError(
-        f"F fails on {how_many} of {len(hardness)} at the test origins under the rule "
-        f"{rule.rule!r} with alpha {rule.alpha:.3g}",
-        f"--rule {rule.rule if rule.rule != 'quantile' else 'mase'} --alpha {alpha:.4g} would "
-        f"give {wanted}",
-    )
-
-
-def _left_out_once(panel: Panel, tests: Sequence[Windows]) -> tuple[LeftOut, ...]:
-    """Return each series that lacks a window, with its first reason."""
-    reasons = {entry.series: entry.reason for entry in panel.left_out}
-    for windows in tests:
-        for entry in windows.left_out:
-            reasons.setdefault(entry.series, entry.reason)
-    return tuple(LeftOut(series=name, reason=why) for name, why in reasons.items())
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
@@ -356,14 +343,13 @@ def describe_zeros(
             mean = float(forecasts.losses["wql"].mean())
             losses.append(f"{name} {format_decimals(mean, 2)}")
     beside = f"; WQL, lower is better: {', '.join(losses)}" if losses else ""
-    instead = ""
-    if loss.least_at == "median":
-        instead = (
-            ". hardsynth compare takes --loss wql, rmsse or sql, which do not favour it"
-        )
+    instead = (
+        ". hardsynth compare takes --loss wql, rmsse or sql, which do not favour it"
+    )
     return [
         f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
-        f"least MASE and MAE there, and says nothing of when something comes{instead}{beside}"
+        f"least MASE and MAE there, and says nothing of when something comes"
+        f"{instead if loss.least_at == 'median' else ''}{beside}"
     ]
 
 
@@ -464,21 +450,24 @@ def weigh_windows(
         return RegionWeights(
             reason=f"F fails on {n_bad} windows of earlier origins; {FEWEST_BAD} teach where"
         )
-    group = _groups(series, seed)
+    # all windows of a series are in one group
+    members, codes = np.unique(series, return_inverse=True)
+    rng = random_stream(seed, "forecasting", "groups")
+    group = (rng.permutation(len(members)) % GROUPS)[codes.reshape(-1)]
     parts = []
     for cutoff in test_cutoffs:
         # what a window teaches is known when its future is
         known = cutoffs + horizon <= cutoff
         for own in range(GROUPS):
+            is_own = group == own
+            # what later origins know says nothing of the first
+            is_first = cutoff == test_cutoffs[0]
             parts.append(
                 Part(
                     group=own,
-                    learnt=np.flatnonzero(known & (group != own)),
-                    held=np.flatnonzero((cutoffs == cutoff) & (group == own)),
-                    # what later origins know says nothing of the first
-                    known=np.flatnonzero(
-                        known & (group == own) & (cutoff == test_cutoffs[0])
-                    ),
+                    learnt=np.flatnonzero(known & ~is_own),
+                    held=np.flatnonzero((cutoffs == cutoff) & is_own),
+                    known=np.flatnonzero(known & is_own & is_first),
                 )
             )
     # each origin and each group of series has a model of its own, and is a part
@@ -493,11 +482,3 @@ def weigh_windows(
     if found.weights is None or found.part is None:
         return found
     return RegionWeights(weights=found.weights[is_test], part=found.part[is_test])
-
-
-def _groups(series: np.ndarray, seed: int) -> np.ndarray:
-    """Return the group of each window; all windows of a series are in one."""
-    members, codes = np.unique(series, return_inverse=True)
-    rng = random_stream(seed, "forecasting", "groups")
-    group_of = rng.permutation(len(members)) % GROUPS
-    return np.asarray(group_of[codes.reshape(-1)])

@@ -81,14 +81,11 @@ class Judged:
 
     def by_row(self) -> dict[str, np.ndarray]:
         """Return what is known of each unit: whether it is bad, its risk, and its place."""
-        nothing = np.full(len(self.is_bad), np.nan)
-        inside = self.compared.weights
+        n, inside = len(self.is_bad), self.compared.weights
         return {
             "is_bad": self.is_bad,
-            "risk": nothing if self.risk is None else self.risk,
-            "where_f_fails": np.zeros(len(nothing), dtype=bool)
-            if inside is None
-            else inside > 0,
+            "risk": np.full(n, np.nan) if self.risk is None else self.risk,
+            "where_f_fails": (np.zeros(n) if inside is None else inside) > 0,
         }
 
 
@@ -139,22 +136,20 @@ def answer(
     if judged.is_over_time:
         table = _answer_over_time(judged, losses)
     else:
-        names = list(losses.columns)
-        candidates = [name for name in names if name not in apart]
-        controls = [name for name in names if name in apart]
+        is_apart = losses.columns.isin(list(apart))
+        families = [losses.columns[~is_apart], losses.columns[is_apart]]
         # where nobody is compared, the columns are those of any other table
-        families = [family for family in (candidates, controls) if family] or [[]]
-        tables = []
-        for family in families:
-            tables.append(
-                answer_questions(
-                    losses[family],
-                    judged.compared,
-                    scored=None if scored is None else scored[family],
-                    no_claim=judged.no_claim,
-                    fits=fits,
-                )
+        tables = [
+            answer_questions(
+                losses[family],
+                judged.compared,
+                scored=None if scored is None else scored[family],
+                no_claim=judged.no_claim,
+                fits=fits,
             )
+            for family in families
+            if len(family) or not losses.shape[1]
+        ]
         table = pd.concat(tables, ignore_index=True)
     has_loss = table["loss_f"] > 0
     table["relative"] = table["difference"] / table["loss_f"].where(has_loss)

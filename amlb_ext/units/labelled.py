@@ -121,6 +121,8 @@ def read_labelled_rows(
     ------
     DataError
         Lengths that differ, fewer than 50 rows, or a table that :func:`make_task` refuses.
+    ModelError
+        A model of classes where the target has numbers, or the reverse.
 
     Examples
     --------
@@ -138,14 +140,10 @@ def read_labelled_rows(
         )
     target_name = free_target_name(y, table.frame)
     frame = table.frame.reset_index(drop=True)
-    if kind is None and any(isinstance(value, str) for value in values):
-        for model in models[:1]:
-            check_kind(
-                model.model,
-                model.name,
-                target=repr(target_name),
-                is_classification=True,
-            )
+    named = repr(target_name)
+    has_texts = kind is None and any(isinstance(value, str) for value in values)
+    for model in models[:1] if has_texts else ():
+        check_kind(model.model, model.name, target=named, is_classification=True)
     told = (model.kind for model in models)
     task = make_task(
         with_columns(frame, {target_name: values.array}),
@@ -153,8 +151,11 @@ def read_labelled_rows(
         name="table",
         kind=kind or next((known for known in told if known is not None), None),
     )
+    is_class = task.kind.is_classification
+    for model in models:
+        check_kind(model.model, model.name, target=named, is_classification=is_class)
     labels = Labels(())
-    if task.kind.is_classification:
+    if is_class:
         task, labels = _with_all_classes(task, values, models, declared)
     if order is not None:
         task = dataclasses.replace(task, order=order.take(task.row_ids))
@@ -171,8 +172,27 @@ def read_labelled_rows(
 def _encoded_rows(
     task: Task, left_out: Collection[str], *, notes: Sequence[str], **known: Any
 ) -> LabelledRows:
-    """Return a task's rows encoded, without columns that tell nothing, beside what is known."""
-    task, more_notes = _without_columns(task, left_out)
+    """Return a task's rows encoded, beside what is known.
+
+    Without columns that tell nothing, or that tell the target itself.
+    """
+    telling = [
+        column.name
+        for column in task.columns
+        if column.name not in left_out and tells_target(task, column.name)
+    ]
+    dropped = {*left_out, *telling}
+    kept = tuple(column for column in task.columns if column.name not in dropped)
+    if kept:
+        features = task.features[[column.name for column in kept]]
+        task = dataclasses.replace(task, columns=kept, features=features)
+        notes = [
+            *notes,
+            *(
+                f"column {name!r} tells the target of every row: it is left out of where F fails"
+                for name in telling
+            ),
+        ]
     encoder = Encoder(task.columns, known="table").fit(task.features)
     scale = TargetEncoder(task.kind, task.labels, task.target)
     return LabelledRows(
@@ -181,7 +201,7 @@ def _encoded_rows(
         scale=scale,
         Z=encoder.transform(task.features),
         y=scale.transform(task.target),
-        notes=(*notes, *more_notes),
+        notes=tuple(notes),
         **known,
     )
 
@@ -269,18 +289,14 @@ def read_row_order(
     ([0, 0, 1], {'shop'})
     """
     frame = table.frame.reset_index(drop=True)
-    names: dict[str, str | None] = {"groups": None, "time": None}
-    columns = set()
-    for word, given in (("groups", groups), ("time", time)):
-        if given is None:
-            continue
-        if isinstance(given, str):
-            names[word] = given
-            columns |= {given} & set(frame.columns)
-            continue
-        aligned = align_rows(given, table.rows, what=word, of=what, align=align)
-        names[word] = word
-        frame = with_columns(frame, {word: target_values(aligned).array})
+    names = {"groups": groups, "time": time}
+    columns = {name for name in names.values() if isinstance(name, str)}
+    columns &= set(frame.columns)
+    for word, given in names.items():
+        if given is not None and not isinstance(given, str):
+            aligned = align_rows(given, table.rows, what=word, of=what, align=align)
+            frame = with_columns(frame, {word: target_values(aligned).array})
+            names[word] = word
     order = read_order(
         OrderedTable(
             name=what, frame=frame, target="", row_ids=np.arange(len(frame)), dates={}
@@ -318,22 +334,3 @@ def _with_all_classes(
     declared = own_order if len(own_order) == len(ordered) else ()
     present = np.unique(task.target.cat.codes).tolist()
     return task, Labels(ordered, declared, present)
-
-
-def _without_columns(task: Task, left_out: Collection[str]) -> tuple[Task, list[str]]:
-    """Return the task without columns that tell nothing, or the target itself, and notes."""
-    telling = [
-        column.name
-        for column in task.columns
-        if column.name not in left_out and tells_target(task, column.name)
-    ]
-    dropped = {*left_out, *telling}
-    kept = tuple(column for column in task.columns if column.name not in dropped)
-    if not kept:
-        return task, []
-    notes = [
-        f"column {name!r} tells the target of every row: it is left out of where F fails"
-        for name in telling
-    ]
-    names = [column.name for column in kept]
-    return dataclasses.replace(task, columns=kept, features=task.features[names]), notes

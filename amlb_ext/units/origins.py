@@ -155,7 +155,6 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
         )
     first = panel.starts + season  # m + 1 values are seen
     last = panel.ends - horizon
-    size = len(panel.calendar)
     has_window = first <= last
     if not has_window.any():
         lengths = panel.ends - panel.starts + 1
@@ -165,11 +164,11 @@ def _latest_cutoff(panel: Panel, reach: int) -> int:
             f"series {panel.names[longest]!r} has {lengths[longest]}",
             "give a shorter --horizon or --season, or longer series",
         )
-    # +1 where a series begins to have windows, -1 behind its last
-    changes = np.zeros(size + 1, dtype=int)
-    np.add.at(changes, first[has_window], 1)
-    np.add.at(changes, last[has_window] + 1, -1)
-    counts = np.cumsum(changes)[:size]
+    size = len(panel.calendar)
+    # series that begin to have windows, less those behind their last
+    began = np.bincount(first[has_window], minlength=size)
+    ended = np.bincount(last[has_window] + 1, minlength=size)
+    counts = np.cumsum(began - ended[:size])
     enough = np.flatnonzero(counts >= _KEPT_SHARE * counts.max())
     return int(enough[-1])
 

@@ -199,7 +199,6 @@ def score_forecasts(
     origins : sequence of Windows
     keep_quantiles : bool
     """
-    levels = np.array(LEVELS)
     n = sum(len(windows) for windows in origins)
     quantiles = None
     unread: tuple[str, ...] = ()
@@ -216,7 +215,7 @@ def score_forecasts(
         scored = ForecastWindows(
             y=windows.future,
             forecast=answer,
-            levels=levels,
+            levels=np.array(LEVELS),
             scale=windows.scale,
             rms_scale=windows.rms_scale,
             mean_size=mean_size,
@@ -258,20 +257,15 @@ def ensemble_means(
         parts = [
             make_forecaster(word).forecast(request).mean for word in _ENSEMBLE_LOCAL
         ]
-        parts.append(_cross_fitted(request))
-        means.append(np.mean(parts, axis=0))
+        n = len(request.pasts)
+        rng = random_stream(seed, "forecasting", "ensemble")
+        group = rng.permutation(n) % _ENSEMBLE_GROUPS
+        cross_fitted = np.empty((n, request.horizon))
+        for own in range(_ENSEMBLE_GROUPS):
+            others = [request.pasts[k] for k in np.flatnonzero(group != own)]
+            mine = np.flatnonzero(group == own)
+            model = LagModel(_ENSEMBLE_GLOBAL, season=request.season, seed=seed)
+            model.fit(others, request.horizon, request.levels)
+            cross_fitted[mine] = model.predict([request.pasts[k] for k in mine])[0]
+        means.append(np.mean([*parts, cross_fitted], axis=0))
     return np.concatenate(means)
-
-
-def _cross_fitted(request: ForecastRequest) -> np.ndarray:
-    n = len(request.pasts)
-    rng = random_stream(request.seed, "forecasting", "ensemble")
-    group = rng.permutation(n) % _ENSEMBLE_GROUPS
-    mean = np.empty((n, request.horizon))
-    for own in range(_ENSEMBLE_GROUPS):
-        others = [request.pasts[k] for k in np.flatnonzero(group != own)]
-        mine = np.flatnonzero(group == own)
-        model = LagModel(_ENSEMBLE_GLOBAL, season=request.season, seed=request.seed)
-        model.fit(others, request.horizon, request.levels)
-        mean[mine] = model.predict([request.pasts[k] for k in mine])[0]
-    return mean

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -157,8 +157,14 @@ def search_and_judge(
     if len(source_rows) < MIN_ROWS or features.shape[1] == 0:
         return nothing_found
     has_bad_row = np.bincount(source, weights=bad) > 0
+    finds = np.zeros(len(source_rows), dtype=bool)
+    for stratum in (has_bad_row, ~has_bad_row):
+        members = rng.permutation(np.flatnonzero(stratum))
+        # Of an odd number either half may get the larger part.
+        odd_one = int(rng.integers(2))
+        finds[members[: (len(members) + odd_one) // 2]] = True
     # All rows of a source row are in one half, or the halves would not be independent.
-    is_finding = _draw_finding_half(has_bad_row, rng)[source]
+    is_finding = finds[source]
     for half in (is_finding, ~is_finding):
         # enough bad source rows, and good rows beside them
         n_bad = len(np.unique(source[half & bad]))
@@ -167,12 +173,10 @@ def search_and_judge(
 
     data = features[[column.name for column in columns]]
     # Fewer rows of a wide table, but always enough for a tree.
-    rows_at_most = max(1000, MOST_VALUES // len(columns))
-    rows_at_most = min(rows_at_most, MOST_FOUND_ON)
+    most = min(max(1000, MOST_VALUES // len(columns)), MOST_FOUND_ON)
     finding_rows = np.flatnonzero(is_finding)
-    if len(finding_rows) > rows_at_most:
-        finding_rows = rng.choice(finding_rows, rows_at_most, replace=False)
-        finding_rows.sort()
+    if len(finding_rows) > most:
+        finding_rows = np.sort(rng.choice(finding_rows, most, replace=False))
     finding = _FindingHalf(
         columns=code_columns(data, columns, bad=bad, finding_rows=finding_rows),
         rows=finding_rows,
@@ -187,30 +191,14 @@ def search_and_judge(
         source=source[is_judging],
         rng=rng,
     )
-    if not judged:
-        return nothing_found
-    table = pd.DataFrame(judged)
-    table["p_holm"] = holm_adjusted(table["p"].to_numpy())
+    table = pd.DataFrame(judged, columns=[*COLUMNS, "inside"])
+    table["p_holm"] = holm_adjusted(table["p"].to_numpy(dtype=float))
     table = table[table["p_holm"] <= LEVEL]
     if not len(table):
         return nothing_found
     table = table.sort_values(["p", "lift"], ascending=[True, False])
-    inside = tuple(table["inside"])
-    return JudgedSlices(
-        table=table[list(COLUMNS)].reset_index(drop=True), inside=inside
-    )
-
-
-def _draw_finding_half(has_bad_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return which source rows find; those with and without bad rows are halved separately."""
-    is_finding = np.zeros(len(has_bad_row), dtype=bool)
-    for stratum in (has_bad_row, ~has_bad_row):
-        members = rng.permutation(np.flatnonzero(stratum))
-        # Of an odd number either half may get the larger part.
-        odd_one = int(rng.integers(2))
-        half = (len(members) + odd_one) // 2
-        is_finding[members[:half]] = True
-    return is_finding
+    shown = table[list(COLUMNS)].reset_index(drop=True)
+    return JudgedSlices(table=shown, inside=tuple(table["inside"]))
 
 
 # Finding: candidates are the nodes of a few trees; none of this sees the judging half.
@@ -232,9 +220,6 @@ class _FindingHalf:
     columns: list[CodedColumn]
     rows: np.ndarray
     bad: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @dataclass(kw_only=True)
@@ -268,14 +253,11 @@ def _search_slices(
     They are the most telling candidates, with little overlap.
     """
     # The finding rows may have been thinned to those of one kind.
-    n_bad = finding.bad.sum()
-    if not finding.columns or n_bad in (0, len(finding)):
+    if not finding.columns or finding.bad.all() or not finding.bad.any():
         return []
-    smallest_leaf = max(5, math.ceil(len(finding) / 50))
-    paths = _tree_paths(finding, rng, smallest_leaf)
-
+    smallest_leaf = max(5, math.ceil(len(finding.rows) / 50))
     candidates: list[_Candidate] = []
-    for path in paths:
+    for path in _tree_paths(finding, rng, smallest_leaf):
         for variant in _simpler_variants(path):
             candidate = _score_candidate(variant, finding)
             if candidate.found_inside.sum() >= smallest_leaf:
@@ -292,13 +274,13 @@ def _search_slices(
     described = []
     for candidate in chosen:
         is_alone = len(candidate.path) == 1
-        texts = []
-        for position, condition in candidate.path.items():
-            texts.append(finding.columns[position].describe(condition, is_alone))
+        texts = [
+            finding.columns[position].describe(condition, is_alone)
+            for position, condition in candidate.path.items()
+        ]
         # A condition that holds for every row of both halves has no text.
-        texts = [text for text in texts if text]
-        if texts:
-            described.append((candidate, texts))
+        if any(texts):
+            described.append((candidate, [text for text in texts if text]))
     return described
 
 
@@ -308,12 +290,10 @@ def _tree_paths(
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
-    by_column = [coded.x[finding.rows] for coded in finding.columns]
-    matrix = np.column_stack(by_column)
+    matrix = np.column_stack([coded.x[finding.rows] for coded in finding.columns])
     # scikit-learn's trees take float32: what lies beyond it would become infinite.
     largest = float(np.finfo(np.float32).max) / 2
-    matrix = np.clip(matrix, -largest, largest)
-    matrix = matrix.astype(np.float32)
+    matrix = np.clip(matrix, -largest, largest).astype(np.float32)
     positions = np.arange(len(finding.columns))
     paths: list[_Path] = []
     for _ in range(_TREES):
@@ -349,23 +329,23 @@ def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
             continue
         position = int(positions[tree.feature[node]])
         threshold = float(tree.threshold[node])
-        missing_left = bool(tree.missing_go_to_left[node])
+        goes_left = bool(tree.missing_go_to_left[node])
         # A second condition on one column narrows the first.
         parent = path.get(position, Condition())
-        below = Condition(
-            low=parent.low,
+        below = replace(
+            parent,
             high=min(parent.high, threshold),
-            missing=parent.missing and missing_left,
+            missing=parent.missing and goes_left,
         )
-        above = Condition(
+        above = replace(
+            parent,
             low=max(parent.low, threshold),
-            high=parent.high,
-            missing=parent.missing and not missing_left,
+            missing=parent.missing and not goes_left,
         )
-        left = int(tree.children_left[node])
-        right = int(tree.children_right[node])
-        waiting.append((left, {**path, position: below}))
-        waiting.append((right, {**path, position: above}))
+        waiting += [
+            (int(tree.children_left[node]), {**path, position: below}),
+            (int(tree.children_right[node]), {**path, position: above}),
+        ]
     return paths
 
 
@@ -378,10 +358,8 @@ def _simpler_variants(path: _Path) -> Iterator[_Path]:
         if others:
             yield others
         if condition.n_parts > 1:
-            only_missing = Condition(low=np.inf)
-            only_range = Condition(condition.low, condition.high, missing=False)
-            yield {**others, position: only_missing}
-            yield {**others, position: only_range}
+            yield {**others, position: Condition(low=np.inf)}
+            yield {**others, position: replace(condition, missing=False)}
 
 
 def _score_candidate(path: _Path, finding: _FindingHalf) -> _Candidate:
@@ -410,29 +388,21 @@ def _score_candidate(path: _Path, finding: _FindingHalf) -> _Candidate:
 
 def _standard_errors_above(bad: np.ndarray, inside: np.ndarray) -> float:
     """Return by how many standard errors the share inside exceeds the share of all."""
-    n_rows = len(bad)
     n_inside = int(inside.sum())
-    if not 0 < n_inside < n_rows:
+    if not 0 < n_inside < len(bad):
         return -np.inf
     base = bad.mean()
     # Drawn without replacement, so that all rows together have no error.
-    variance_of_flag = base * (1 - base)
-    variance = variance_of_flag * (1 / n_inside - 1 / n_rows)
-    excess = bad[inside].mean() - base
-    return float(excess / np.sqrt(variance))
+    variance = base * (1 - base) * (1 / n_inside - 1 / len(bad))
+    return float((bad[inside].mean() - base) / np.sqrt(variance))
 
 
 def _says_more(candidate: _Candidate, earlier: _Candidate, bad: np.ndarray) -> bool:
     """Whether a candidate has other rows than one chosen before, or far worse ones."""
     mine = candidate.found_inside
     others = earlier.found_inside
-    n_shared = (mine & others).sum()
-    smaller_size = min(mine.sum(), others.sum())
-    if n_shared <= _OVERLAP * smaller_size:
-        return True
-    my_share = bad[mine].mean()
-    other_share = bad[others].mean()
-    return bool(my_share >= _WORSE * other_share)
+    is_other = (mine & others).sum() <= _OVERLAP * min(mine.sum(), others.sum())
+    return bool(is_other or bad[mine].mean() >= _WORSE * bad[others].mean())
 
 
 # Judging: on the other half alone, and by source row, for copies of a row are one observation.
@@ -479,20 +449,21 @@ def _judge_slices(
             p = _p_value(n_rows, n_bad, inside=inside, rng=rng)
         else:
             p = _p_value_of_groups(bad, is_inside, source_code)
-        row = {
-            "slice": " and ".join(texts),
-            "rows": int(rows_inside),
-            "bad": int(bad_inside),
-            "share": share,
-            "low": low,
-            "high": high,
-            "base": base,
-            "lift": share / base,
-            "p": p,
-            "n_features": len(texts),
-            "inside": candidate.inside & is_judging,
-        }
-        judged.append(row)
+        judged.append(
+            {
+                "slice": " and ".join(texts),
+                "rows": int(rows_inside),
+                "bad": int(bad_inside),
+                "share": share,
+                "low": low,
+                "high": high,
+                "base": base,
+                "lift": share / base,
+                "p": p,
+                "n_features": len(texts),
+                "inside": candidate.inside & is_judging,
+            }
+        )
     return judged
 
 
@@ -537,10 +508,9 @@ def _p_value(
     kinds_inside = rng.multivariate_hypergeometric(
         counts, n_inside, size=_DRAWS, method="marginals"
     )
-    draws = kinds_inside @ kinds
     # Sums of floats that are equal on paper differ by rounding.
     observed = excess[inside].sum() - 1e-9
-    n_as_large = (draws >= observed).sum()
+    n_as_large = (kinds_inside @ kinds >= observed).sum()
     # The split that was seen counts as one of the draws, or p could be 0.
     return float((1 + n_as_large) / (1 + _DRAWS))
 

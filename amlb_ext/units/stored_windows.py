@@ -28,7 +28,7 @@ from amlb_ext.suite.series_manifest import (
     TableEntry,
 )
 from amlb_ext.units.failing_windows import FailingWindows
-from amlb_ext.units.origins import Windows, cut_windows, split_by_origin
+from amlb_ext.units.origins import cut_windows, split_by_origin
 from amlb_ext.units.region import RegionWeights
 from amlb_ext.units.rolling import RolledForecasts, score_forecasts
 
@@ -107,8 +107,19 @@ class ForecastTable:
     def _failing_windows(
         self, series: pd.DataFrame, windows: pd.DataFrame
     ) -> FailingWindows:
-        panel = self._panel(series)
         entry = self.entry
+        panel = Panel(
+            names=tuple(series["series"]),
+            values=tuple(
+                np.asarray(values, dtype=float) for values in series["values"]
+            ),
+            starts=series["start"].to_numpy(dtype=int),
+            calendar=entry.calendar,
+            frequency=entry.panel.frequency,
+            horizon=entry.panel.horizon,
+            season=entry.panel.season,
+            notes=entry.notes,
+        )
         tests = tuple(cut_windows(panel, cutoff) for cutoff in entry.origins.test)
         items = np.concatenate([windows_at.items for windows_at in tests])
         if not np.array_equal(items, windows["item"].to_numpy()):
@@ -116,11 +127,18 @@ class ForecastTable:
         weights, part = None, None
         if not entry.weighting:
             weights, part = windows["weight"].to_numpy(), windows["part"].to_numpy()
+        mean = np.stack(windows["f_mean"].to_list())
+        flat = np.stack(windows["f_quantiles"].to_list())
+        quantiles: Sequence[np.ndarray | None] = [None] * len(tests)
+        if flat.shape[1]:
+            quantiles = split_by_origin(flat.reshape(*mean.shape, -1), tests)
+        of_origins = zip(split_by_origin(mean, tests), quantiles, strict=True)
+        answers = [Forecasts(mean=own, quantiles=levels) for own, levels in of_origins]
         return FailingWindows(
             panel=panel,
             origins=entry.origins,
             tests=tests,
-            forecasts=_read_forecasts(windows, tests),
+            forecasts=score_forecasts(answers, tests),
             rule=entry.rule,
             hardness=windows["hardness"].to_numpy(),
             is_bad=windows["bad"].to_numpy(dtype=bool),
@@ -145,10 +163,8 @@ class ForecastTable:
         mean_size = np.abs(failing.future).mean()
         twins = []
         for number in range(mase.shape[1]):
-            losses = {
-                "mase": mase[:, number],
-                "mae": mase[:, number] * failing.scale,
-            }
+            own = mase[:, number]
+            losses = {"mase": own, "mae": own * failing.scale}
             if sql.shape[1]:
                 pinball = sql[:, number] * failing.scale
                 losses |= {"sql": sql[:, number], "crps": pinball}
@@ -157,32 +173,6 @@ class ForecastTable:
                     losses["wql"] = pinball / mean_size
             twins.append(RolledForecasts(mean=empty, quantiles=None, losses=losses))
         return twins
-
-    def _panel(self, series: pd.DataFrame) -> Panel:
-        panel = self.entry.panel
-        return Panel(
-            names=tuple(series["series"]),
-            values=tuple(
-                np.asarray(values, dtype=float) for values in series["values"]
-            ),
-            starts=series["start"].to_numpy(dtype=int),
-            calendar=self.entry.calendar,
-            frequency=panel.frequency,
-            horizon=panel.horizon,
-            season=panel.season,
-            notes=self.entry.notes,
-        )
-
-
-def _read_forecasts(windows: pd.DataFrame, tests: Sequence[Windows]) -> RolledForecasts:
-    mean = np.stack(windows["f_mean"].to_list())
-    flat = np.stack(windows["f_quantiles"].to_list())
-    quantiles: Sequence[np.ndarray | None] = [None] * len(tests)
-    if flat.shape[1]:
-        quantiles = split_by_origin(flat.reshape(*mean.shape, -1), tests)
-    of_origins = zip(split_by_origin(mean, tests), quantiles, strict=True)
-    answers = [Forecasts(mean=own, quantiles=levels) for own, levels in of_origins]
-    return score_forecasts(answers, tests)
 
 
 @dataclass(frozen=True)

@@ -98,13 +98,14 @@ def settle_window_rule(
         return WindowRule(rule=rule, alpha=float(alpha), reason="given")
     share = BAD_SHARE if alpha is None else float(alpha)
     source = "earlier origins"
-    if len(earlier) < FEWEST_WINDOWS and instead is not None:
+    if len(earlier) < FEWEST_WINDOWS:
+        if instead is None:
+            raise DataError(
+                f"{len(earlier)} windows of earlier origins tell no threshold, {FEWEST_WINDOWS} "
+                "would",
+                "give more or longer series, or --alpha",
+            )
         earlier, source = instead, "these windows"
-    elif len(earlier) < FEWEST_WINDOWS:
-        raise DataError(
-            f"{len(earlier)} windows of earlier origins tell no threshold, {FEWEST_WINDOWS} would",
-            "give more or longer series, or --alpha",
-        )
     threshold = float(np.quantile(earlier, 1 - share))
     reason = f"the worst {format_percent(share)} of {source}"
     return WindowRule(rule=rule, alpha=threshold, reason=reason)

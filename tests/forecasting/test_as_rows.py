@@ -66,12 +66,6 @@ def test_series_of_one_value_and_short_ones_are_counted():
         series_to_rows(panel_of(np.arange(9.0)), lags=20)
 
 
-def test_cutoffs_of_all_series_lie_on_the_same_times():
-    rows = series_to_rows(read_panel(simulate_series(3, 80), SIMULATED_ROLES), 4, 5)
-    assert (rows.frame["cutoff"] % 5 == 0).all()
-    assert rows.frame.groupby("cutoff")["series"].nunique().eq(3).all()
-
-
 def test_a_suite_of_rows_is_split_in_time_with_a_gap(tmp_path, capsys):
     path = tmp_path / "sales.csv"
     simulate_series(6, 90).to_csv(path, index=False)

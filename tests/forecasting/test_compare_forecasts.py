@@ -27,7 +27,6 @@ from amlb_ext.units.failing_windows import (
     weigh_windows,
 )
 from amlb_ext.units.origins import plan_origins
-from amlb_ext.units.past_features import FEATURES
 from amlb_ext.units.rolling import request_at, roll_forecaster, score_forecasts
 from amlb_ext.units.window_rules import settle_window_rule
 
@@ -123,11 +122,6 @@ def test_a_forecast_of_zeros_is_named_where_most_values_are_0():
     assert sentence.endswith("nothing 1.00")
 
 
-def test_ordinary_series_have_no_window_that_decides_the_mean(failing):
-    assert describe_heavy_windows(failing) == []
-    assert describe_zeros(failing) == []
-
-
 def test_the_answer_names_what_is_better_and_what_is_f_again(result):
     assert result.table.loc["theta", "overall"] == "better"
     assert result.table.loc["same", "overall"] == "undecided"
@@ -137,21 +131,6 @@ def test_the_answer_names_what_is_better_and_what_is_f_again(result):
     assert "rows" not in result.text()
     assert "rows" not in check_gate(result).text()
     assert result.scores.loc["theta", "mase"] < result.scores.loc["F", "mase"]
-
-
-def test_scores_where_f_fails_are_of_the_fifth_that_is_compared(failing, result):
-    inside = failing.weighting.inside > 0
-    assert inside.sum() == 30
-    in_region = failing.forecasts.mase[inside].mean()
-    assert result.scores.loc["F", "mase_region"] == pytest.approx(in_region)
-
-
-def test_where_f_fails_is_told_in_features_of_the_past(result):
-    assert set(result.slices["model"]) == {"theta", "same"}
-    for text in result.slices["slice"]:
-        assert all(part.split()[0] in FEATURES for part in text.split(" and "))
-    told = result.text()
-    assert f"where {result.slices['slice'].iloc[0]}: F fails on" in told
 
 
 def test_the_page_holds_the_windows_and_loads_nothing(result, tmp_path):
@@ -225,17 +204,6 @@ def test_weights_of_a_series_do_not_come_from_its_own_windows():
     assert not np.array_equal(plain, moved)
 
 
-def test_thresholds_are_those_computed_by_hand():
-    earlier = np.arange(1.0, 101.0)
-    assert settle_window_rule("mase", None, earlier).alpha == pytest.approx(90.1)
-    assert settle_window_rule("quantile", 0.5, earlier).alpha == pytest.approx(50.5)
-    assert settle_window_rule("mase", 1.4, earlier).alpha == 1.4
-    with pytest.raises(DataError, match="3 windows of earlier origins"):
-        settle_window_rule("mase", None, earlier[:3])
-    with pytest.raises(ConfigError, match="alpha 2 is no share"):
-        settle_window_rule("quantile", 2.0, earlier)
-
-
 @pytest.mark.parametrize("rule", ["sql", "quantile", "reducible"])
 def test_every_rule_finds_windows(rule, few):
     found = find(few, rule)
@@ -295,27 +263,6 @@ def test_all_windows_are_compared_wherever_f_fails(alpha, n_bad, given):
     assert set(result.table["where_f_fails"]) == {"no claim"}
 
 
-def test_an_absurd_forecast_is_told_in_few_digits(failing):
-    absurd = failing.forecasts.mean.copy()
-    absurd[0, 0] = 1e300
-    rolled = score_forecasts([Forecasts(mean=absurd)], failing.tests)
-    text = answer_comparison(failing, {"absurd": rolled}, []).text()
-    assert "so large that its square is no number" in text
-    long = [word for word in text.split() if len(word) > 60 and word.strip("-")]
-    assert not long, long
-
-
-def test_quantiles_that_cross_are_told(failing):
-    mean = failing.forecasts.mean
-    quantiles = mean[..., None] + np.array(LEVELS)
-    # in every step of the first half of the windows
-    quantiles[: len(mean) // 2, :, [3, 4]] = quantiles[: len(mean) // 2, :, [4, 3]]
-    forecasts = Forecasts(mean=mean, quantiles=quantiles)
-    rolled = score_forecasts([forecasts], failing.tests)
-    said = answer_comparison(failing, {"crossed": rolled}, []).notes
-    assert any("crossed: quantiles cross in 50 % of the steps" in note for note in said)
-
-
 def single_series(origins):
     return compare_forecasts(
         simulate_series(1, 132),
@@ -338,24 +285,6 @@ def test_a_single_series_is_answered_at_as_many_origins_as_the_advice_names():
     assert 0 < row["p_adjusted"] < 1
     # three windows before them tell no threshold, and none is needed
     assert "of these windows" in result.rule
-
-
-def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
-    panel = failing.panel
-    request = request_at(panel, failing.tests[0])
-    mean = make_forecaster("theta").forecast(request).mean
-    index = pd.MultiIndex.from_product([request.names, request.times])
-    table = pd.DataFrame({"mean": mean.ravel()}, index=index)
-    table = table.reset_index(names=["item_id", "timestamp"])
-    file = forecasts_from_table(table, "file", series="item_id", time="timestamp")
-    rolled = {}
-    for forecaster in (file, make_forecaster("theta")):
-        rolled[forecaster.name] = roll_forecaster(forecaster, panel, failing.tests)
-    result = answer_comparison(failing, rolled, [])
-    named, from_file = result.row("theta", "overall"), result.row("file", "overall")
-    assert named["difference"] == from_file["difference"]
-    # F has no twin here
-    assert result.row("file", "where F fails")["verdict"] == "no claim"
 
 
 @pytest.fixture(scope="module")
@@ -431,3 +360,53 @@ def test_a_shock_that_all_series_share_widens_the_interval_from_ten_origins_on()
     assert two_way.df <= 11
     few = replace(rows, calendar=origin // 2).contrast(losses, np.zeros(480))
     assert few == one_way
+
+
+def test_thresholds_are_those_computed_by_hand():
+    earlier = np.arange(1.0, 101.0)
+    assert settle_window_rule("mase", None, earlier).alpha == pytest.approx(90.1)
+    assert settle_window_rule("quantile", 0.5, earlier).alpha == pytest.approx(50.5)
+    assert settle_window_rule("mase", 1.4, earlier).alpha == 1.4
+    with pytest.raises(DataError, match="3 windows of earlier origins"):
+        settle_window_rule("mase", None, earlier[:3])
+    with pytest.raises(ConfigError, match="alpha 2 is no share"):
+        settle_window_rule("quantile", 2.0, earlier)
+
+
+def test_an_absurd_forecast_is_told_in_few_digits(failing):
+    absurd = failing.forecasts.mean.copy()
+    absurd[0, 0] = 1e300
+    rolled = score_forecasts([Forecasts(mean=absurd)], failing.tests)
+    text = answer_comparison(failing, {"absurd": rolled}, []).text()
+    assert "so large that its square is no number" in text
+    long = [word for word in text.split() if len(word) > 60 and word.strip("-")]
+    assert not long, long
+
+
+def test_quantiles_that_cross_are_told(failing):
+    mean = failing.forecasts.mean
+    quantiles = mean[..., None] + np.array(LEVELS)
+    # in every step of the first half of the windows
+    quantiles[: len(mean) // 2, :, [3, 4]] = quantiles[: len(mean) // 2, :, [4, 3]]
+    forecasts = Forecasts(mean=mean, quantiles=quantiles)
+    rolled = score_forecasts([forecasts], failing.tests)
+    said = answer_comparison(failing, {"crossed": rolled}, []).notes
+    assert any("crossed: quantiles cross in 50 % of the steps" in note for note in said)
+
+
+def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
+    panel = failing.panel
+    request = request_at(panel, failing.tests[0])
+    mean = make_forecaster("theta").forecast(request).mean
+    index = pd.MultiIndex.from_product([request.names, request.times])
+    table = pd.DataFrame({"mean": mean.ravel()}, index=index)
+    table = table.reset_index(names=["item_id", "timestamp"])
+    file = forecasts_from_table(table, "file", series="item_id", time="timestamp")
+    rolled = {}
+    for forecaster in (file, make_forecaster("theta")):
+        rolled[forecaster.name] = roll_forecaster(forecaster, panel, failing.tests)
+    result = answer_comparison(failing, rolled, [])
+    named, from_file = result.row("theta", "overall"), result.row("file", "overall")
+    assert named["difference"] == from_file["difference"]
+    # F has no twin here
+    assert result.row("file", "where F fails")["verdict"] == "no claim"

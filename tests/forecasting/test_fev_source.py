@@ -40,18 +40,6 @@ def test_rows_of_lists_are_read_as_the_long_table_is(define, twin):
     assert table.notes == ()
 
 
-def test_a_long_table_is_one_of_fevs_too(define, twin, tmp_path):
-    frame = pd.read_csv(twin.folder / "a.csv", parse_dates=["timestamp"])
-    frame.to_parquet(tmp_path / "long.parquet", index=False)
-    table = define(dataset_path=str(tmp_path / "long.parquet"))
-    assert len(table.frame) == len(frame)
-
-
-def test_old_names_of_settings_are_known(define):
-    table = define(num_rolling_windows=3, target_column="target", cutoff="2013-06-01")
-    assert (table.origins, table.first_cutoff) == (3, "2013-06-01")
-
-
 def test_what_is_not_used_is_told(define):
     table = define(initial_cutoff=-20, static_columns=["city"], max_context_length=9)
     assert len(table.notes) == 3
@@ -97,14 +85,6 @@ def test_a_task_that_cannot_be_used_is_refused_in_a_line(define, settings, messa
     assert "\n" not in str(error.value)
 
 
-def test_lists_of_unequal_length_are_refused(define, wide, tmp_path):
-    rows = pd.read_parquet(wide)
-    rows.at[2, "target"] = rows.at[2, "target"][:-1]
-    rows.to_parquet(tmp_path / "broken.parquet", index=False)
-    with pytest.raises(SourceError, match="series stable_004: 48 times and 47 values"):
-        define(dataset_path=str(tmp_path / "broken.parquet"))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -138,3 +118,11 @@ def test_a_suite_is_made_of_fevs_windows(wide, tmp_path, refused, output_of):
     assert any(line.startswith("north_shops_o1_full") for line in lines)
     # AMLB's twin is of AMLB's benchmarks
     assert "definition of fev's" in refused("harden", path, "-o", tmp_path / "hard2")
+
+
+def test_lists_of_unequal_length_are_refused(define, wide, tmp_path):
+    rows = pd.read_parquet(wide)
+    rows.at[2, "target"] = rows.at[2, "target"][:-1]
+    rows.to_parquet(tmp_path / "broken.parquet", index=False)
+    with pytest.raises(SourceError, match="series stable_004: 48 times and 47 values"):
+        define(dataset_path=str(tmp_path / "broken.parquet"))

@@ -37,15 +37,6 @@ def damage(suite):
     return whole
 
 
-def test_files_of_series_are_made_again(suite, twin, capsys):
-    whole = damage(suite)
-    source = ["--source", str(twin.folder / "mine.yaml")]
-    assert main(["verify", str(suite), "--repair", *source]) == 0
-    assert "frameworks.yaml was made again" in capsys.readouterr().out
-    assert digests(suite) == whole
-    assert verify_suite(suite) == []
-
-
 @pytest.mark.parametrize("is_there", [True, False])
 def test_the_manifest_is_made_again_from_the_order_beside_it(
     suite, twin, capsys, is_there
@@ -131,3 +122,12 @@ def test_an_order_of_a_stranger_is_refused(order, message, suite, twin, capsys):
     assert main(["verify", str(suite), "--repair", *source]) == 2
     assert message in capsys.readouterr().err
     assert digests(suite) == before
+
+
+def test_files_of_series_are_made_again(suite, twin, capsys):
+    whole = damage(suite)
+    source = ["--source", str(twin.folder / "mine.yaml")]
+    assert main(["verify", str(suite), "--repair", *source]) == 0
+    assert "frameworks.yaml was made again" in capsys.readouterr().out
+    assert digests(suite) == whole
+    assert verify_suite(suite) == []

@@ -1,12 +1,9 @@
 """The hard twin of a benchmark of series, and suites of several tables."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from commands import words_of
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.cli import main
@@ -78,22 +75,6 @@ def test_export_and_installation_have_the_twin(twin, tmp_path):
     home = user / "hardsynth_suites" / "hardsynth_mine"
     path = entries_of(home, "mine_hard")["shops_o0"]["dataset"]["path"]
     assert path.startswith(str(twin.suite))
-
-
-def test_the_same_command_asks_for_force_and_gives_the_same_bytes(
-    twin, tmp_path, refused
-):
-    copy = tmp_path / "hard"
-    shutil.copytree(twin.suite, copy)
-    words = ["harden", str(twin.folder / "mine.yaml"), "--baseline", "seasonal_naive"]
-    words += words_of(
-        "--certificate none --copies 0 --learning-origins 2 -o", copy, "-q"
-    )
-    assert "--force to replace it" in refused(words)
-    before = json.loads((copy / "hardsynth" / "manifest.json").read_text())
-    assert main([*words, "--force"]) == 1
-    after = json.loads((copy / "hardsynth" / "manifest.json").read_text())
-    assert after == before
 
 
 def test_series_drawn_by_their_chance_of_failure_come_first():

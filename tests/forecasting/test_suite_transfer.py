@@ -5,7 +5,6 @@ import zipfile
 import pandas as pd
 import pytest
 import yaml
-from commands import words_of
 from loopback_http import respond, serving
 
 from amlb_ext.cli import main
@@ -64,11 +63,6 @@ def test_amlb_reads_the_series_of_an_export_from_its_address(suite, address, tmp
     assert before == {
         path: path.read_bytes() for path in out.rglob("*") if path.is_file()
     }
-
-
-def test_series_are_not_read_from_s3(suite, tmp_path, refused):
-    words = words_of("export", suite, "--base-url s3://bucket/x -o", tmp_path / "o")
-    assert "https://HOST/FOLDER" in refused(words)
 
 
 def test_a_certificate_of_several_origins_belongs_to_the_suite(suite, capsys):

@@ -1,12 +1,10 @@
 """The losses of windows: their numbers by hand, a user's own, and the page that lists them."""
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from amlb_ext.comparison.files import compare_files
 from amlb_ext.comparison.forecasts import compare_forecasts
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.models.forecasters import LEVELS, Forecasts
@@ -90,16 +88,6 @@ def test_an_own_loss_gives_the_answer_of_the_named_one():
     assert "your loss" in own.text()
 
 
-def test_amlbs_losses_stand_beside_what_is_compared():
-    result = compare("rmsse")
-    assert next(iter(result.scores)) == "rmsse"
-    assert {"mase", "sql", "wql"} < set(result.scores)
-    row = result.row("drift", "overall")
-    means = result.scores["rmsse"]
-    assert row["difference"] == pytest.approx(means["drift"] - means["F"])
-    assert "RMSSE: root mean squared error" in result.text()
-
-
 @pytest.mark.parametrize(
     ("loss", "error", "message"),
     [
@@ -139,21 +127,6 @@ def test_where_most_values_are_0_the_answer_names_losses_that_do_not_favour_zero
     ]
     assert "--loss" not in note
     assert f"F {by_wql.scores.loc['F', 'wql']:.2f}" in note
-
-
-def test_a_large_series_is_named_where_losses_count_series_by_their_size():
-    table = simulate_series(30, 60)
-    largest = table["item_id"].iloc[0]
-    table.loc[table["item_id"] == largest, "target"] *= 1e4
-    (note,) = [note for note in compare("mae", table=table).notes if "hold" in note]
-    assert f"series {largest!r} the largest: MAE" in note
-    assert "do not count series by their size" in note
-
-
-def test_the_help_names_every_loss():
-    text = " ".join(compare_files.__doc__.split())
-    listed = re.search(r"For series ([\w, ]+) \(default", text)[1]
-    assert re.split(r", | or ", listed) == list(WINDOW_LOSSES)
 
 
 def test_the_page_lists_every_loss_as_it_is():

@@ -80,17 +80,9 @@ def test_a_model_that_is_better_on_every_row_harms_nobody(fitted):
     assert swap.remedy.kind == "take G"
 
 
-def test_without_refits_there_is_no_verdict(fitted):
-    X, _, f, _ = fitted
-    swap = judge(fitted, f + np.where(X["region"] == "sea", 2.0, 0.0), n_refits=0)
-    assert swap.verdict == "no verdict"
-    assert swap.rows_needed == np.inf
-    assert any("not fitted again" in each for each in swap.sentences())
-
-
 def test_the_foreseen_worst_fifth_of_noise_is_worse_in_no_more_than_its_share():
     falsely = 0
-    for draw in range(60):
+    for draw in range(40):
         rng = np.random.default_rng(draw)
         noise = rng.standard_t(4, 300)
         X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
@@ -98,7 +90,7 @@ def test_the_foreseen_worst_fifth_of_noise_is_worse_in_no_more_than_its_share():
         rows = SwapRows(judged=judged(f), table=X, f=f)
         swap = judge_swaps(rows, {"G": Side(losses=1 + noise)}, seed=draw).swaps["G"]
         falsely += swap.harm.p < 0.05
-    assert falsely <= 10  # 3 expected; P(more than 10) < .001
+    assert falsely <= 8  # 2 expected; P(more than 8) < .001
 
 
 def test_rows_of_a_cluster_share_their_fold_and_count_as_one():
@@ -198,6 +190,14 @@ def test_intervals_hold_where_nearly_nothing_changes():
     assert np.mean(covered) >= 0.94
 
 
+def test_without_refits_there_is_no_verdict(fitted):
+    X, _, f, _ = fitted
+    swap = judge(fitted, f + np.where(X["region"] == "sea", 2.0, 0.0), n_refits=0)
+    assert swap.verdict == "no verdict"
+    assert swap.rows_needed == np.inf
+    assert any("not fitted again" in each for each in swap.sentences())
+
+
 def test_fewer_than_ten_changed_rows_have_no_interval():
     d = np.zeros(500)
     d[:9] = 0.5
@@ -208,15 +208,3 @@ def test_fewer_than_ten_changed_rows_have_no_interval():
     change = contrast.change(np.ones(500))
     assert np.isfinite(change.se)
     assert change.df == 9
-
-
-def test_trees_learn_from_no_more_rows_than_they_need(monkeypatch):
-    """Every row has a score, whatever the trees have seen."""
-    monkeypatch.setattr("amlb_ext.swap.foresee.MOST_LEARNT", 600)
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(2000, 3))
-    d = 1.0 * (Z[:, 0] > 1) + rng.normal(0, 0.3, 2000)
-    passes = foresee(RowContrast(np.ones(2000), 1 + d), Z, 0)
-    for each in passes:
-        assert d[each.rank < 0.1].mean() > 0.7
-        assert {tree.tree_.n_node_samples[0] for tree in each.models[0]} == {600}

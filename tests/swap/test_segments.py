@@ -67,10 +67,6 @@ def test_every_form_of_a_segment_is_read(given, sizes):
     assert {each.name: int(each.inside.sum()) for each in segments} == sizes
 
 
-def test_a_number_with_many_values_is_cut_into_quarters():
-    assert [each.inside.sum() for each in read_segments("age", TABLE)] == [25] * 4
-
-
 @pytest.mark.parametrize(
     ("given", "culprit"),
     [
@@ -114,20 +110,6 @@ def test_intervals_of_ten_segments_hold_together_and_planted_harm_is_told():
         told.append(judged.set_index("segment").loc["s3", "verdict"] == "worse")
     assert np.mean(held) >= 0.9
     assert np.mean(told) >= 0.7
-
-
-def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do():
-    rng = np.random.default_rng(0)
-    d = 0.1 + rng.normal(size=400)
-    masks = {"few": np.arange(400) < 10, "half": np.arange(400) < 200}
-    judged = judge_segments(
-        read_segments(masks, pd.DataFrame(index=range(400))),
-        {"G": RowContrast(np.zeros(400), d)},
-    ).set_index("segment")
-    assert judged.loc["few", "verdict"] == "too few rows"
-    assert judged.loc["few", "rows_needed"] == 30
-    assert judged.loc["half", "verdict"] == "not shown"
-    assert judged.loc["half", "rows_needed"] > 200
 
 
 def test_of_rows_in_groups_as_many_are_needed_as_thirty_groups_have():
@@ -239,3 +221,21 @@ def test_the_auc_of_a_segment_is_on_the_scale_of_its_change():
     shares = [(f[~y][:, None] > f[y & inside]).mean()]
     shares += [(f[~y & inside][:, None] > f[y]).mean()]
     assert one["loss_f"] == pytest.approx(np.mean(shares))
+
+
+def test_a_number_with_many_values_is_cut_into_quarters():
+    assert [each.inside.sum() for each in read_segments("age", TABLE)] == [25] * 4
+
+
+def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do():
+    rng = np.random.default_rng(0)
+    d = 0.1 + rng.normal(size=400)
+    masks = {"few": np.arange(400) < 10, "half": np.arange(400) < 200}
+    judged = judge_segments(
+        read_segments(masks, pd.DataFrame(index=range(400))),
+        {"G": RowContrast(np.zeros(400), d)},
+    ).set_index("segment")
+    assert judged.loc["few", "verdict"] == "too few rows"
+    assert judged.loc["few", "rows_needed"] == 30
+    assert judged.loc["half", "verdict"] == "not shown"
+    assert judged.loc["half", "rows_needed"] > 200
