@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.comparison.forecasts import answer_comparison
