@@ -655,7 +655,7 @@ def _setting_flag(path: SettingPath, entry: Any) -> Flag:
     letter = LETTERS.get(path[-1]) if path == ("source", "userdir") else None
     names = tuple(filter(None, [letter, f"--{flag_name(path)}"]))
     default = default_text(entry)
-    text = entry.description or ""
+    text = " ".join((entry.description or "").split())
     is_switch = entry.annotation is bool
     return Flag(
         name=".".join(path),
