@@ -339,15 +339,12 @@ class Flag:
             return self.default
         if isinstance(given, bool):
             return given
-        read = values.reader(self.title, self.annotation)
         words = [given] if isinstance(given, str) else given
         if values.is_mapping(self.annotation):
             return words
-        if values.is_list(self.annotation):
-            return tuple(read(word) for word in words)
-        if values.is_pair(self.annotation):
-            return tuple(read(word) for word in words[-1])
-        return read(words[-1])
+        if not values.is_list(self.annotation):
+            words = words[-1]
+        return values.read_value(self.title, self.annotation, words)
 
     def _completed(self) -> Any:
         """Return the type of what a shell completes: a path, one of a few words, or any text."""

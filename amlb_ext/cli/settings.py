@@ -126,14 +126,13 @@ def metavar(field: FieldInfo) -> str:
     annotation = field.annotation
     if word := _typed(field).metavar:
         return word
-    known = choices(annotation)
-    if known:
-        return "{" + ",".join(known) + "}"
     # the choices of a list of words are too long to print
     if typing.get_origin(annotation) is tuple:
         return "A,B"
     if is_mapping(annotation):
         return "KEY=VALUE,..."
+    if known := choices(annotation):
+        return "{" + ",".join(known) + "}"
     return number_metavar(annotation) or "TEXT"
 
 
