@@ -1,8 +1,8 @@
 """A command is a function with a docstring: its parameters are flags, its docstring is the help.
 
 A parameter that the docstring does not explain is explained by the function that the command calls
-(``of``), or is one that all commands share. ``**options`` stands for what that one has besides.
-A parameter ``settings`` stands for the flags of settings (:mod:`amlb_ext.cli.settings`).
+(``of``), or is one that all commands share. A parameter ``parts`` gets what that one takes besides,
+and ``settings`` the flags of settings (:mod:`amlb_ext.cli.settings`).
 """
 
 from __future__ import annotations
@@ -367,6 +367,58 @@ PATHS = (
 )
 
 
+#: Parameters of commands that no flag gives; ``typed`` has the flags of the command line by name.
+INJECTED = ("settings", "words", "extra", "typed", "parts")
+#: Flags that mean the same whatever a command is given.
+_EVERYWHERE = ("jobs", "quiet", "json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What a command takes of its flags, where it is given something of one kind.
+
+    Attributes
+    ----------
+    where : str
+        What the command is given: ``on a suite``.
+    holds : callable
+        Takes the arguments by name, and returns whether they are of this kind.
+    only : collection of str, optional
+        Flags that are used, others are not: their names, their groups, or stages of settings; that
+        of a setting is its path, with dots.
+    unused : collection of str
+        Flags that are not used, where ``only`` does not say it.
+    instead : str
+        What to type.
+
+    Examples
+    --------
+    >>> form = Form(where="on a suite", only=["source"], instead="leave it out")
+    >>> form.check({"rule": Flag(name="rule", names=("--rule",), annotation=str)})
+    Traceback (most recent call last):
+        ...
+    amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
+    """
+
+    where: str
+    holds: Callable[[Mapping[str, Any]], bool] = bool
+    only: Collection[str] | None = None
+    unused: Collection[str] = ()
+    instead: str = "leave it out"
+
+    def check(self, typed: Mapping[str, Flag]) -> None:
+        """Raise for the first flag of the command line that has no effect."""
+        for name, flag in typed.items():
+            ways = {name, name.partition(".")[0], flag.group}
+            is_unused = bool(ways & set(self.unused))
+            if self.only is not None:
+                is_unused = not ways & {*self.only, *_EVERYWHERE}
+            if is_unused:
+                raise ConfigError(
+                    f"{flag.title} has no effect {self.where}", self.instead
+                )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """A function that a shell can call.
@@ -377,8 +429,8 @@ class Command:
         Returns the exit status, or an answer: then it has the flags ``--quiet`` and ``--json``.
     name, group : str
     of : mapping of str to str
-        Functions or records whose parameters ``**options`` stands for, by the title of the group
-        that their flags have.
+        Functions or records whose parameters ``parts`` has, by the title of the group that their
+        flags have.
     without : collection of str
         Parameters of these that are no flags.
     flag_names : mapping of str to str
@@ -389,6 +441,8 @@ class Command:
         What ``--help`` shows, by title; all flags where empty.
     refused : mapping of str to str
         What is said of flags that other commands have and this one cannot honour.
+    forms : sequence of Form
+        What it takes of its flags, by what it is given.
     """
 
     function: Callable[..., int | Answer]
@@ -400,6 +454,7 @@ class Command:
     settings: str | Collection[SettingPath] = ()
     everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    forms: Sequence[Form] = ()
 
     @cached_property
     def doc(self) -> Docstring:
@@ -408,7 +463,7 @@ class Command:
 
     @cached_property
     def called(self) -> dict[str, tuple[Docstring, Declared]]:
-        """What the functions declare that ``**options`` stands for."""
+        """What the functions declare that ``parts`` stands for."""
         return {title: read_declaration(place) for title, place in self.of.items()}
 
     @property
@@ -440,8 +495,7 @@ class Command:
         flags = [
             self._flag(parameter, texts)
             for parameter in own.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
-            and parameter.name not in INJECTED
+            if parameter.name not in INJECTED
         ]
         for title, (_, parameters) in called.items():
             for declared in parameters:
@@ -539,16 +593,27 @@ class Command:
             arguments["settings"] = read_layer(layer)
         return arguments
 
-    def run(self, arguments: Mapping[str, Any]) -> int:
-        """Call the function, and return the exit status."""
-        own = inspect.signature(self.function).parameters
-        unused = [name for name in INJECTED if name not in own]
-        unused += self.implied
-        taken = {name: arguments[name] for name in arguments if name not in unused}
-        if self.returns_answer and "quiet" in taken:
+    def run(self, arguments: dict[str, Any]) -> int:
+        """Call the function, and return the exit status.
+
+        Raises
+        ------
+        ConfigError
+            A flag that has no effect for what the command is given.
+        """
+        for form in self.forms:
+            if form.holds(arguments):
+                form.check(arguments["typed"])
+        if self.returns_answer:
             # no progress beside JSON
-            taken["quiet"] = arguments["quiet"] or arguments["json"]
-        answer = self.function(**taken)
+            arguments["quiet"] = arguments["quiet"] or arguments["json"]
+        parts: dict[str, dict[str, Any]] = {title: {} for title in self.of}
+        for flag in self.flags:
+            if flag.group in parts:
+                parts[flag.group][flag.name] = arguments[flag.name]
+        given = {**arguments, "parts": parts}
+        own = inspect.signature(self.function).parameters
+        answer = self.function(**{name: given[name] for name in own})
         if isinstance(answer, int):
             return answer
         return answer.show(quiet=arguments["quiet"], json=arguments["json"])
@@ -568,55 +633,6 @@ def command(**options: Any) -> Callable[[Function], Function]:
         return function
 
     return register
-
-
-#: Parameters of commands that no flag gives; ``typed`` has the flags of the command line, as one
-#: types them, by their names.
-INJECTED = ("settings", "words", "extra", "typed")
-#: Flags that mean the same whatever a command is given.
-_EVERYWHERE = ("jobs", "quiet", "json")
-
-
-def refuse_unused(
-    typed: Mapping[str, str], used: Collection[str], where: str, instead: str
-) -> None:
-    """Refuse flags that a command does not use for what it was given.
-
-    Parameters
-    ----------
-    typed : mapping of str to str
-        The flags of the command line by name; that of a setting is its path, with dots.
-    used : collection of str
-        Names of flags, and stages of settings, that are used.
-    where : str
-        What the command was given: ``on a suite``.
-    instead : str
-        What to type.
-
-    Raises
-    ------
-    ConfigError
-
-    Examples
-    --------
-    >>> refuse_unused({"source.sep": "--sep"}, ["source"], "on a suite", "leave it out")
-    >>> refuse_unused({"rule": "--rule"}, ["loss"], "on a suite", "leave it out")
-    Traceback (most recent call last):
-        ...
-    amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
-    """
-    known = {*used, *_EVERYWHERE}
-    unused = [name for name in typed if not {name, name.partition(".")[0]} & known]
-    refuse_flags(typed, unused, where, instead)
-
-
-def refuse_flags(
-    typed: Mapping[str, str], names: Collection[str], where: str, instead: str
-) -> None:
-    """Refuse those flags of the command line that are named; as :func:`refuse_unused`."""
-    for name, flag in typed.items():
-        if name in names:
-            raise ConfigError(f"{flag} has no effect {where}", instead)
 
 
 def _more(declared: inspect.Parameter, text: str) -> str:

@@ -41,7 +41,7 @@ def estimate(
     osyn: Mapping[str, str] | None = None,
     out: Path | None = None,
     quiet: bool = False,
-    **options: Any,
+    parts: Mapping[str, dict[str, Any]],
 ) -> Answer:
     """Estimate the true error of a model from few labelled rows.
 
@@ -88,7 +88,7 @@ def estimate(
         loss=None if loss is None else read_costs(loss),
         osyn=split_pairs(osyn or (), "--osyn", example="g=2"),
         quiet=quiet,
-        **options,
+        **parts["how"],
     )
     written = ""
     if out:
