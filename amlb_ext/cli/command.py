@@ -651,17 +651,12 @@ def _metavar(declared: inspect.Parameter, kind: str) -> str:
     word = kind.removesuffix(", optional")
     if word and word == word.upper():
         return word
-    known = values.choices(declared.annotation)
     if values.is_switch(declared.annotation):
         return ""
     if declared.kind is declared.POSITIONAL_OR_KEYWORD:
         return declared.name.upper()
-    if known:
-        return "{" + ",".join(known) + "}"
-    if values.is_mapping(declared.annotation):
-        return "KEY=VALUE"
-    number = values.number_metavar(declared.annotation)
-    return number or ("FILE" if "path" in word else "NAME")
+    any_text = "FILE" if "path" in word else "NAME"
+    return values.metavar(declared.annotation) or any_text
 
 
 def _setting_flag(path: SettingPath, entry: Any) -> Flag:

@@ -101,7 +101,6 @@ boosting=boosting.skops --train old.csv --html answer.html
             how=how,
             parts=parts,
             settings=settings,
-            typed=typed,
         )
     else:
         if target is None:

@@ -79,10 +79,8 @@ def generate(
     if not takes_series(sources, typed, settings):
         return make_suite(tuple(sources), settings=settings, **making)
     if as_rows is None:
-        return generate_series(sources, parts, settings, typed)
-    return generate_rows(
-        sources, as_rows, parts, settings=settings, typed=typed, **making
-    )
+        return generate_series(sources, parts, settings)
+    return generate_rows(sources, as_rows, parts, settings=settings, **making)
 
 
 @command(
@@ -123,9 +121,7 @@ def harden(
 
     name = default_twin_name(benchmark)
     if hardens_series(benchmark, typed, settings):
-        return generate_series(
-            [benchmark], parts, settings, typed, name=name, is_twin=True
-        )
+        return generate_series([benchmark], parts, settings, name=name, is_twin=True)
     return make_suite(
         (benchmark,),
         twin=True,

@@ -46,6 +46,15 @@ _ON_SERIES = Form(
     ),
     instead="leave it out; docs/how-to/forecasting.md has what they take",
 )
+#: Windows of series are rows then, with the settings of rows.
+_AS_ROWS = Form(
+    where="with --as-rows, whose rows are split by time",
+    unused=(
+        *("origins", "learning_origins", "cutoff"),
+        *("split.group", "split.gap", "split.cluster_by"),
+    ),
+    instead="leave it out; --folds says how many blocks of time are tested on",
+)
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
 #: Real rows alone: a search that moves lags one by one makes windows of no series.
@@ -74,15 +83,12 @@ def takes_series(
     ------
     ConfigError
         Some of the flags of series, but not all that are needed; some that the sources say
-        themselves; or series beside tables.
+        themselves, or that have no effect on series; or series beside tables.
     """
-    # --time alone orders the rows of a plain table
-    needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     defined = [source for source in sources if _says_its_roles(source, settings)]
-    if len(defined) == len(sources):
-        _refuse_roles(sources, typed)
-        return True
-    if not {"series", "horizon"} & set(typed):
+    are_defined = len(defined) == len(sources)
+    # --time alone orders the rows of a plain table
+    if not (are_defined or {"series", "horizon"} & set(typed)):
         _refuse_flags_of_series(typed)
         if defined:
             other = next(source for source in sources if source not in defined)
@@ -92,15 +98,13 @@ def takes_series(
                 "--horizon N",
             )
         return False
-    for name in ("split.group", "split.gap", "split.cluster_by"):
-        if name in typed:
-            flag = typed[name].title
-            raise ConfigError(
-                f"{flag} is for the rows of a plain table, and these are series",
-                f"leave {flag} out: origins lie in time, and a series is a group",
-            )
+    if are_defined:
+        _refuse_roles(sources, typed)
+    form = _AS_ROWS if "as_rows" in typed else _ON_SERIES
+    form.check(typed)
+    needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     missing = [flag for name, flag in needed.items() if name not in typed]
-    if missing:
+    if missing and not are_defined:
         raise ConfigError(
             f"series need --{' and --'.join(missing)}, too",
             "give --series NAME --time NAME --target NAME --horizon N",
@@ -190,13 +194,11 @@ def compare_series(
     how: Mapping[str, Any],
     parts: Mapping[str, dict[str, Any]],
     settings: Mapping[str, Any],
-    typed: Mapping[str, Flag],
 ) -> ModelComparison:
     """Compare forecasters; see :func:`amlb_ext.comparison.forecasts.compare_forecasts`."""
     from amlb_ext.comparison.forecasts import compare_forecasts
     from amlb_ext.models.given_series import read_forecaster
 
-    _ON_SERIES.check(typed)
     options = _reading_options(settings)
     task = _find_task(table, target, parts, settings).open()
     roles = task.roles
@@ -243,6 +245,7 @@ def hardens_series(
                 f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
             )
         _refuse_roles([benchmark], typed)
+        _ON_SERIES.check(typed)
         return True
     _refuse_flags_of_series(typed)
     return False
@@ -252,7 +255,6 @@ def generate_series(
     sources: Sequence[str],
     parts: Mapping[str, dict[str, Any]],
     settings: Mapping[str, Any],
-    typed: Mapping[str, Flag],
     *,
     name: str = "hardsynth",
     is_twin: bool = False,
@@ -262,7 +264,7 @@ def generate_series(
     Parameters
     ----------
     sources : sequence of str
-    parts, settings, typed : mapping
+    parts, settings : mapping
     name : str
         Of the main definition, where the user names none.
     is_twin : bool
@@ -276,7 +278,6 @@ def generate_series(
     from amlb_ext.pipeline.twin import benchmark_name
     from amlb_ext.suite.finish import check_twin
 
-    _ON_SERIES.check(typed)
     name = settings.get("name", name)
     benchmark = benchmark_name(sources[0]) if is_twin else None
     if benchmark is not None:
@@ -318,7 +319,6 @@ def generate_rows(
     parts: Mapping[str, dict[str, Any]],
     *,
     settings: Mapping[str, Any],
-    typed: Mapping[str, Flag],
     **making: Any,
 ) -> Answer:
     """Write windows of series as rows of a plain table beside the suite, and the suite.
@@ -330,13 +330,6 @@ def generate_rows(
     from amlb_ext.sources.panel import read_panel
     from amlb_ext.sources.series_as_rows import CUTOFF, SERIES, series_to_rows
 
-    # flags of series that rows have no use for
-    form = Form(
-        where="with --as-rows, which makes plain tables",
-        unused=("origins", "learning_origins", "cutoff"),
-        instead="leave it out; --folds says how many blocks of time are tested on",
-    )
-    form.check(typed)
     if len(sources) > 1:
         raise ConfigError(
             f"--as-rows takes one table, and {len(sources)} are given",

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from amlb_ext.cli.values import choices, is_mapping, number_metavar, split_pairs
+from amlb_ext.cli import values
+from amlb_ext.cli.values import choices, is_mapping, split_pairs
 from amlb_ext.core.config import GenerateConfig, Typed
 from amlb_ext.core.errors import ConfigError
 
@@ -131,9 +132,7 @@ def metavar(field: FieldInfo) -> str:
         return "A,B"
     if is_mapping(annotation):
         return "KEY=VALUE,..."
-    if known := choices(annotation):
-        return "{" + ",".join(known) + "}"
-    return number_metavar(annotation) or "TEXT"
+    return values.metavar(annotation) or "TEXT"
 
 
 def takes_several_words(field: FieldInfo) -> bool:

@@ -63,12 +63,15 @@ def is_list(annotation: Any) -> bool:
     return any(one is not str for one in collections)
 
 
-def number_metavar(annotation: Any) -> str:
-    """Return what stands for a number in a help text; nothing for anything else."""
-    parts = _parts(annotation)
-    if int in parts:
+def metavar(annotation: Any) -> str:
+    """Return what stands for a value in a help text, as its type has it; nothing for a text."""
+    if is_mapping(annotation):
+        return "KEY=VALUE"
+    if known := choices(annotation):
+        return "{" + ",".join(known) + "}"
+    if int in _parts(annotation):
         return "N"
-    return "X" if float in parts else ""
+    return "X" if float in _parts(annotation) else ""
 
 
 def read_value(flag: str, annotation: Any, given: Any) -> Any:
