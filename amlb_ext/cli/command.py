@@ -255,7 +255,6 @@ class Flag:
         What stands for its value.
     group : str
         The title it has where all flags are listed.
-    is_positional : bool
     takes_several_words : bool
         ``--results A B`` beside ``--results A --results B``.
     """
@@ -267,8 +266,12 @@ class Flag:
     text: str = ""
     metavar: str = ""
     group: str = "flags"
-    is_positional: bool = False
     takes_several_words: bool = False
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it is an argument, which has its meaning by its place."""
+        return self.group == "arguments"
 
     @property
     def is_required(self) -> bool:
@@ -472,15 +475,6 @@ class Command:
         return self.function.__annotations__["return"] == "Answer"
 
     @cached_property
-    def implied(self) -> list[str]:
-        """The flags of an answer that neither the function declares nor what it calls."""
-        declared = set(inspect.signature(self.function).parameters)
-        for _, parameters in self.called.values():
-            declared.update(one.name for one in parameters)
-        names = ("quiet", "json") if self.returns_answer else ()
-        return [name for name in names if name not in declared]
-
-    @cached_property
     def flags(self) -> tuple[Flag, ...]:
         """The flags and arguments, in the order in which a help lists all of them."""
         called = self.called
@@ -489,9 +483,10 @@ class Command:
             texts |= outer.parameters
         texts |= SHARED | self.doc.parameters
         own = dict(inspect.signature(self.function, eval_str=True).parameters)
-        for name in self.implied:
+        for name in ("quiet", "json") if self.returns_answer else ():
             kind = inspect.Parameter.KEYWORD_ONLY
-            own[name] = inspect.Parameter(name, kind, default=False, annotation=bool)
+            switch = inspect.Parameter(name, kind, default=False, annotation=bool)
+            own.setdefault(name, switch)
         flags = [
             self._flag(parameter, texts)
             for parameter in own.values()
@@ -535,7 +530,6 @@ class Command:
             text=text + _more(declared, text),
             metavar=_metavar(declared, kind),
             group="arguments" if is_positional else group,
-            is_positional=is_positional,
             takes_several_words=name in MANY and values.is_list(declared.annotation),
         )
 

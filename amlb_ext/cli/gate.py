@@ -173,12 +173,15 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     if check:
         checked, differing = _repeat(suite)
     elif suite.is_dir():
-        files = _read_predictions(suite, predictions)
+        check_suite_folder(suite)
+        named = named_files(predictions, "--predictions")
+        for file in named.values():
+            check_predictions_file(Path(file))
         from amlb_ext.gate.suites import check_suite
 
         checked, commands = check_suite(
             suite,
-            predictions=files,
+            predictions={name: Path(file) for name, file in named.items()},
             baseline=baseline,
             candidates=candidate,
             tasks=task,
@@ -231,18 +234,6 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         lambda: entry,
         status=1 if differing else EXIT_STATUS[checked.outcome],
     )
-
-
-def _read_predictions(suite: Path, predictions: Sequence[str]) -> dict[str, Path]:
-    """Return the files of predictions by name."""
-    check_suite_folder(suite)
-    files = {
-        name: Path(file)
-        for name, file in named_files(predictions, "--predictions").items()
-    }
-    for path in files.values():
-        check_predictions_file(path)
-    return files
 
 
 def _gate_of_table(

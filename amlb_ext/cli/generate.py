@@ -50,6 +50,7 @@ def generate(
     sources: Sequence[str] = ("bundled",),
     *,
     as_rows: Count | None = None,
+    quiet: bool = False,
     settings: dict[str, Any],
     words: Sequence[str],
     typed: Mapping[str, Flag],
@@ -75,7 +76,12 @@ def generate(
     $ hardsynth generate data.csv --target price -o hard
     $ hardsynth generate openml/t/31 openml/s/271 -o hard
     """
-    making = {**parts["the suite"], **parts["execution"], "words": words}
+    making = {
+        **parts["the suite"],
+        **parts["execution"],
+        "words": words,
+        "quiet": quiet,
+    }
     if not takes_series(sources, typed, settings):
         return make_suite(tuple(sources), settings=settings, **making)
     if as_rows is None:
@@ -93,6 +99,7 @@ def generate(
 def harden(
     benchmark: str,
     *,
+    quiet: bool = False,
     settings: dict[str, Any],
     words: Sequence[str],
     typed: Mapping[str, Flag],
@@ -129,6 +136,7 @@ def harden(
         defaults={"name": name},
         settings=settings,
         words=words,
+        quiet=quiet,
         **parts["the suite"],
         **parts["execution"],
     )

@@ -107,7 +107,13 @@ def report(
     $ hardsynth report --results results --baseline RandomForest
     """
     if baseline is None:
-        _check_suite_alone(suite)
+        if suite is None:
+            raise ConfigError(
+                "neither a suite nor --baseline is given",
+                "hardsynth report DIR for a suite; hardsynth report --results OUT "
+                "--baseline FRAMEWORK for ordinary results of AMLB",
+            )
+        check_suite_folder(suite)
     elif refits:
         raise ConfigError(
             f"--refits {refits}: F is the framework {baseline} of AMLB, which is not fitted here",
@@ -162,17 +168,6 @@ def report(
         status=0 if report.is_complete else 1,
         is_urgent=text,
     )
-
-
-def _check_suite_alone(suite: Path | None) -> None:
-    """Raise where there is no suite."""
-    if suite is None:
-        raise ConfigError(
-            "neither a suite nor --baseline is given",
-            "hardsynth report DIR for a suite; hardsynth report --results OUT --baseline FRAMEWORK "
-            "for ordinary results of AMLB",
-        )
-    check_suite_folder(suite)
 
 
 def _places_of_benchmark(

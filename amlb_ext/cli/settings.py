@@ -117,11 +117,6 @@ def _typed(field: FieldInfo) -> Typed:
     return Typed(metavar="")
 
 
-def is_repeatable(field: FieldInfo) -> bool:
-    """Whether a flag takes one whole word, commas and all, and may be given several times."""
-    return _typed(field).is_repeatable
-
-
 def metavar(field: FieldInfo) -> str:
     """Return what stands for a flag's value in ``--help``."""
     annotation = field.annotation
@@ -137,7 +132,9 @@ def metavar(field: FieldInfo) -> str:
 
 def takes_several_words(field: FieldInfo) -> bool:
     """Whether one flag takes all words that follow it, as ``--targets A B``."""
-    return typing.get_origin(field.annotation) is tuple and not is_repeatable(field)
+    return (
+        typing.get_origin(field.annotation) is tuple and not _typed(field).is_repeatable
+    )
 
 
 def read_layer(given: Mapping[SettingPath, Any]) -> dict[str, Any]:
@@ -156,7 +153,7 @@ def read_layer(given: Mapping[SettingPath, Any]) -> dict[str, Any]:
     layer: dict[str, Any] = {}
     fields = dict(list_settings())
     for path, value in given.items():
-        if not is_repeatable(fields[path]) and not isinstance(value, bool):
+        if not _typed(fields[path]).is_repeatable and not isinstance(value, bool):
             value = _parse_value(value, fields[path].annotation, path)
         stage = layer
         for part in path[:-1]:
