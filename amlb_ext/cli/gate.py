@@ -14,7 +14,7 @@ from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
-from amlb_ext.cli.values import named_files, read_share
+from amlb_ext.cli.values import Share, named_files
 from amlb_ext.core.checked_call import Level
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
@@ -105,7 +105,7 @@ def gate(
     predictions: Sequence[str] = (),
     task: Sequence[str] = (),
     segment: Sequence[str] = (),
-    max_flips: str | None = None,
+    max_flips: Share | None = None,
     record: Path | None = None,
     check: bool = False,
     junit: Path | None = None,
@@ -165,8 +165,6 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     """
     check_file(suite)
     need = {**parts["the need"], "max_flips": max_flips}
-    if max_flips is not None:
-        need["max_flips"] = read_share(max_flips, "--max-flips")
     options = parts["how"]
     commands: tuple[str, ...] = ()
     differing: list[str] = []

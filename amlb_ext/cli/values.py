@@ -9,14 +9,23 @@ from __future__ import annotations
 import typing
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from annotated_types import Gt, Lt
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
 _FINITE = ConfigDict(allow_inf_nan=False)
+
+
+def _read_percent(word: str) -> float | str:
+    return float(word[:-1]) / 100 if word.endswith("%") else word
+
+
+#: A share that is written as ``0.02`` or as ``2%``.
+Share = Annotated[float, BeforeValidator(_read_percent), Gt(0), Lt(1)]
 
 
 def _parts(annotation: Any) -> list[Any]:
@@ -82,6 +91,8 @@ def read_value(flag: str, annotation: Any, given: Any) -> Any:
     >>> from amlb_ext.core.checked_call import Level
     >>> read_value("--level", Level, "0.9")
     0.9
+    >>> read_value("--max-flips", Share, "2%")
+    0.02
     >>> read_value("--level", Level, "2")
     Traceback (most recent call last):
     ...
@@ -156,28 +167,3 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
             )
         files[name] = file
     return files
-
-
-def read_share(word: str, flag: str) -> float:
-    """Return a share that is written as ``0.02`` or as ``2%``.
-
-    Raises
-    ------
-    ConfigError
-        It is no number between 0 and 1.
-
-    Examples
-    --------
-    >>> read_share("2%", "--max-flips"), read_share(".02", "--max-flips")
-    (0.02, 0.02)
-    """
-    number = word.strip().removesuffix("%")
-    try:
-        share = float(number) / (100 if word.strip().endswith("%") else 1)
-    except ValueError:
-        share = float("nan")
-    if not 0 < share < 1:
-        raise ConfigError(
-            f"{flag} {word}", f"give a share, e.g. {flag} 2% or {flag} 0.02"
-        )
-    return share
