@@ -236,6 +236,8 @@ SHARED = {
 Jobs = CountOrNone
 #: A suite's folder, by position or behind ``-u``.
 Suite = Path
+#: What the functions take that a command calls, by the titles of the groups of their flags.
+Parts = Mapping[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)

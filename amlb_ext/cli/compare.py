@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Flag, command
+from amlb_ext.cli.command import Flag, Parts, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.series import SERIES, compare_series, takes_series
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
@@ -57,7 +57,7 @@ def compare(
     quiet: bool = False,
     settings: dict[str, Any],
     typed: Mapping[str, Flag],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
 ) -> Answer:
     """Compare your models: which is better than F, overall and where F fails.
 

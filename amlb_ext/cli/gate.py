@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Form, Jobs, Suite, command
+from amlb_ext.cli.command import Form, Jobs, Parts, Suite, command
 from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
@@ -114,7 +114,7 @@ def gate(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
 ) -> Answer:
     """Decide in CI, by an exit status, whether a candidate may replace F.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Flag, Jobs, command
+from amlb_ext.cli.command import Flag, Jobs, Parts, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.series import (
     ORIGINS,
@@ -54,7 +54,7 @@ def generate(
     settings: dict[str, Any],
     words: Sequence[str],
     typed: Mapping[str, Flag],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
 ) -> Answer:
     """Write a hard benchmark.
 
@@ -103,7 +103,7 @@ def harden(
     settings: dict[str, Any],
     words: Sequence[str],
     typed: Mapping[str, Flag],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
 ) -> Answer:
     """Write the hard twin of an AMLB benchmark.
 

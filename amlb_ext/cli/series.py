@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Flag, Form
+from amlb_ext.cli.command import Flag, Form, Parts
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError
@@ -154,9 +154,7 @@ def _reading_options(settings: Mapping[str, Any]) -> SourceConfig:
     return build_config({"source": settings.get("source", {})}).source
 
 
-def _how_to_read(
-    parts: Mapping[str, dict[str, Any]], settings: Mapping[str, Any]
-) -> dict[str, Any]:
+def _how_to_read(parts: Parts, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return which columns a long table of series has, and what becomes of gaps."""
     from amlb_ext.models.given_series import SeriesRoles
     from amlb_ext.sources.series_tasks import SeriesReading
@@ -171,7 +169,7 @@ def _how_to_read(
 def _find_task(
     source: str,
     target: str | None,
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
     settings: Mapping[str, Any],
 ) -> SeriesTask:
     from amlb_ext.models.given_series import find_series, one_task
@@ -192,7 +190,7 @@ def compare_series(
     candidates: Mapping[str, str],
     *,
     how: Mapping[str, Any],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
     settings: Mapping[str, Any],
 ) -> ModelComparison:
     """Compare forecasters; see :func:`amlb_ext.comparison.forecasts.compare_forecasts`."""
@@ -253,7 +251,7 @@ def hardens_series(
 
 def generate_series(
     sources: Sequence[str],
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
     settings: Mapping[str, Any],
     *,
     name: str = "hardsynth",
@@ -316,7 +314,7 @@ def generate_series(
 def generate_rows(
     sources: Sequence[str],
     lags: int,
-    parts: Mapping[str, dict[str, Any]],
+    parts: Parts,
     *,
     settings: Mapping[str, Any],
     **making: Any,
