@@ -21,6 +21,7 @@ from amlb_ext.core.paths import (
     check_file,
     check_predictions_file,
     check_suite_folder,
+    is_suite_folder,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _FORMS = [
     ),
     Form(
         where="on a suite",
-        holds=lambda given: not given["check"] and given["suite"].is_dir(),
+        holds=lambda given: not given["check"] and is_suite_folder(given["suite"]),
         only=(
             *("the need", "results", "predictions", "candidate", "baseline", "task"),
             *("loss", "level", "junit", "annotate", "segment", "max_flips", "refits"),

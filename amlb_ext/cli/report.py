@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -24,10 +24,15 @@ from amlb_ext.core.paths import (
 _PLACES = frozenset({("source", "openml_cache"), ("source", "amlb")})
 
 
+def _is_of_a_suite(given: Mapping[str, Any]) -> bool:
+    suite = given["suite"]
+    return given["baseline"] is None and suite is not None and is_suite_folder(suite)
+
+
 _FORMS = [
     Form(
         where="on a suite, which has its own rows",
-        holds=lambda given: given["baseline"] is None,
+        holds=_is_of_a_suite,
         unused=("benchmark", "source"),
         instead="leave it out; it goes with --baseline",
     ),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from amlb_ext.comparison import ModelComparison
     from amlb_ext.sources.series_tasks import SeriesTask
 
-_ROLES = "series"
+_ROLES = "a long table of series"
 _READING = "gaps and further columns of series"
 _ORIGINS = "origins of series"
 #: What declares the flags of a benchmark of series, by the titles of their groups.
@@ -50,8 +50,12 @@ _ON_SERIES = Form(
 _AS_ROWS = Form(
     where="with --as-rows, whose rows are split by time",
     unused=(
-        *("origins", "learning_origins", "cutoff"),
-        *("split.group", "split.gap", "split.cluster_by"),
+        "origins",
+        "learning_origins",
+        "cutoff",
+        "split.group",
+        "split.gap",
+        "split.cluster_by",
     ),
     instead="leave it out; --folds says how many blocks of time are tested on",
 )

@@ -50,11 +50,15 @@ def test_the_help_of_a_command_is_short_and_every_flag_is_explained(name, capsys
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_what_a_form_names_are_flags(name):
-    known = set()
-    for flag in COMMANDS[name].flags:
-        known |= {flag.name, flag.name.partition(".")[0], flag.group}
+    flags = COMMANDS[name].flags
+    names = {flag.name for flag in flags} | {
+        flag.name.partition(".")[0] for flag in flags
+    }
+    groups = {flag.group for flag in flags}
+    # one word must not mean both
+    assert not names & groups
     for form in COMMANDS[name].forms:
-        assert {*(form.only or ()), *form.unused} <= known
+        assert {*(form.only or ()), *form.unused} <= names | groups
 
 
 @pytest.mark.parametrize("columns", ["20", "60", "300"])
