@@ -1,8 +1,8 @@
 """A command is a function with a docstring: its parameters are flags, its docstring is the help.
 
 A parameter that the docstring does not explain is explained by the function that the command calls
-(``of``), or is one that all commands share. ``**options`` stands for what that one has besides.
-A parameter ``settings`` stands for the flags of settings (:mod:`amlb_ext.cli.settings`).
+(``of``), or is one that all commands share. A parameter ``parts`` gets what that one takes besides,
+and ``settings`` the flags of settings (:mod:`amlb_ext.cli.settings`).
 """
 
 from __future__ import annotations
@@ -236,6 +236,8 @@ SHARED = {
 Jobs = CountOrNone
 #: A suite's folder, by position or behind ``-u``.
 Suite = Path
+#: What the functions take that a command calls, by the titles of the groups of their flags.
+Parts = Mapping[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +257,6 @@ class Flag:
         What stands for its value.
     group : str
         The title it has where all flags are listed.
-    is_positional : bool
     takes_several_words : bool
         ``--results A B`` beside ``--results A --results B``.
     """
@@ -267,8 +268,12 @@ class Flag:
     text: str = ""
     metavar: str = ""
     group: str = "flags"
-    is_positional: bool = False
     takes_several_words: bool = False
+
+    @property
+    def is_positional(self) -> bool:
+        """Whether it is an argument, which has its meaning by its place."""
+        return self.group == "arguments"
 
     @property
     def is_required(self) -> bool:
@@ -339,15 +344,12 @@ class Flag:
             return self.default
         if isinstance(given, bool):
             return given
-        read = values.reader(self.title, self.annotation)
         words = [given] if isinstance(given, str) else given
         if values.is_mapping(self.annotation):
             return words
-        if values.is_list(self.annotation):
-            return tuple(read(word) for word in words)
-        if values.is_pair(self.annotation):
-            return tuple(read(word) for word in words[-1])
-        return read(words[-1])
+        if not values.is_list(self.annotation):
+            words = words[-1]
+        return values.read_value(self.title, self.annotation, words)
 
     def _completed(self) -> Any:
         """Return the type of what a shell completes: a path, one of a few words, or any text."""
@@ -370,6 +372,58 @@ PATHS = (
 )
 
 
+#: Parameters of commands that no flag gives; ``typed`` has the flags of the command line by name.
+INJECTED = ("settings", "words", "extra", "typed", "parts")
+#: Flags that mean the same whatever a command is given.
+_EVERYWHERE = ("jobs", "quiet", "json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What a command takes of its flags, where it is given something of one kind.
+
+    Attributes
+    ----------
+    where : str
+        What the command is given: ``on a suite``.
+    holds : callable
+        Takes the arguments by name, and returns whether they are of this kind.
+    only : collection of str, optional
+        Flags that are used, others are not: their names, their groups, or stages of settings; that
+        of a setting is its path, with dots.
+    unused : collection of str
+        Flags that are not used, where ``only`` does not say it.
+    instead : str
+        What to type.
+
+    Examples
+    --------
+    >>> form = Form(where="on a suite", only=["source"], instead="leave it out")
+    >>> form.check({"rule": Flag(name="rule", names=("--rule",), annotation=str)})
+    Traceback (most recent call last):
+        ...
+    amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
+    """
+
+    where: str
+    holds: Callable[[Mapping[str, Any]], bool] = bool
+    only: Collection[str] | None = None
+    unused: Collection[str] = ()
+    instead: str = "leave it out"
+
+    def check(self, typed: Mapping[str, Flag]) -> None:
+        """Raise for the first flag of the command line that has no effect."""
+        for name, flag in typed.items():
+            ways = {name, name.partition(".")[0], flag.group}
+            is_unused = bool(ways & set(self.unused))
+            if self.only is not None:
+                is_unused = not ways & {*self.only, *_EVERYWHERE}
+            if is_unused:
+                raise ConfigError(
+                    f"{flag.title} has no effect {self.where}", self.instead
+                )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """A function that a shell can call.
@@ -380,8 +434,8 @@ class Command:
         Returns the exit status, or an answer: then it has the flags ``--quiet`` and ``--json``.
     name, group : str
     of : mapping of str to str
-        Functions or records whose parameters ``**options`` stands for, by the title of the group
-        that their flags have.
+        Functions or records whose parameters ``parts`` has, by the title of the group that their
+        flags have.
     without : collection of str
         Parameters of these that are no flags.
     flag_names : mapping of str to str
@@ -392,6 +446,8 @@ class Command:
         What ``--help`` shows, by title; all flags where empty.
     refused : mapping of str to str
         What is said of flags that other commands have and this one cannot honour.
+    forms : sequence of Form
+        What it takes of its flags, by what it is given.
     """
 
     function: Callable[..., int | Answer]
@@ -403,6 +459,7 @@ class Command:
     settings: str | Collection[SettingPath] = ()
     everyday: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    forms: Sequence[Form] = ()
 
     @cached_property
     def doc(self) -> Docstring:
@@ -411,22 +468,13 @@ class Command:
 
     @cached_property
     def called(self) -> dict[str, tuple[Docstring, Declared]]:
-        """What the functions declare that ``**options`` stands for."""
+        """What the functions declare that ``parts`` stands for."""
         return {title: read_declaration(place) for title, place in self.of.items()}
 
     @property
     def returns_answer(self) -> bool:
         """Whether the function leaves the printing to :class:`Answer`."""
         return self.function.__annotations__["return"] == "Answer"
-
-    @cached_property
-    def implied(self) -> list[str]:
-        """The flags of an answer that neither the function declares nor what it calls."""
-        declared = set(inspect.signature(self.function).parameters)
-        for _, parameters in self.called.values():
-            declared.update(one.name for one in parameters)
-        names = ("quiet", "json") if self.returns_answer else ()
-        return [name for name in names if name not in declared]
 
     @cached_property
     def flags(self) -> tuple[Flag, ...]:
@@ -437,14 +485,14 @@ class Command:
             texts |= outer.parameters
         texts |= SHARED | self.doc.parameters
         own = dict(inspect.signature(self.function, eval_str=True).parameters)
-        for name in self.implied:
+        for name in ("quiet", "json") if self.returns_answer else ():
             kind = inspect.Parameter.KEYWORD_ONLY
-            own[name] = inspect.Parameter(name, kind, default=False, annotation=bool)
+            switch = inspect.Parameter(name, kind, default=False, annotation=bool)
+            own.setdefault(name, switch)
         flags = [
             self._flag(parameter, texts)
             for parameter in own.values()
-            if parameter.kind is not parameter.VAR_KEYWORD
-            and parameter.name not in INJECTED
+            if parameter.name not in INJECTED
         ]
         for title, (_, parameters) in called.items():
             for declared in parameters:
@@ -484,7 +532,6 @@ class Command:
             text=text + _more(declared, text),
             metavar=_metavar(declared, kind),
             group="arguments" if is_positional else group,
-            is_positional=is_positional,
             takes_several_words=name in MANY and values.is_list(declared.annotation),
         )
 
@@ -542,16 +589,27 @@ class Command:
             arguments["settings"] = read_layer(layer)
         return arguments
 
-    def run(self, arguments: Mapping[str, Any]) -> int:
-        """Call the function, and return the exit status."""
-        own = inspect.signature(self.function).parameters
-        unused = [name for name in INJECTED if name not in own]
-        unused += self.implied
-        taken = {name: arguments[name] for name in arguments if name not in unused}
-        if self.returns_answer and "quiet" in taken:
+    def run(self, arguments: dict[str, Any]) -> int:
+        """Call the function, and return the exit status.
+
+        Raises
+        ------
+        ConfigError
+            A flag that has no effect for what the command is given.
+        """
+        for form in self.forms:
+            if form.holds(arguments):
+                form.check(arguments["typed"])
+        if self.returns_answer:
             # no progress beside JSON
-            taken["quiet"] = arguments["quiet"] or arguments["json"]
-        answer = self.function(**taken)
+            arguments["quiet"] = arguments["quiet"] or arguments["json"]
+        parts: dict[str, dict[str, Any]] = {title: {} for title in self.of}
+        for flag in self.flags:
+            if flag.group in parts:
+                parts[flag.group][flag.name] = arguments[flag.name]
+        given = {**arguments, "parts": parts}
+        own = inspect.signature(self.function).parameters
+        answer = self.function(**{name: given[name] for name in own})
         if isinstance(answer, int):
             return answer
         return answer.show(quiet=arguments["quiet"], json=arguments["json"])
@@ -573,55 +631,6 @@ def command(**options: Any) -> Callable[[Function], Function]:
     return register
 
 
-#: Parameters of commands that no flag gives; ``typed`` has the flags of the command line, as one
-#: types them, by their names.
-INJECTED = ("settings", "words", "extra", "typed")
-#: Flags that mean the same whatever a command is given.
-_EVERYWHERE = ("jobs", "quiet", "json")
-
-
-def refuse_unused(
-    typed: Mapping[str, str], used: Collection[str], where: str, instead: str
-) -> None:
-    """Refuse flags that a command does not use for what it was given.
-
-    Parameters
-    ----------
-    typed : mapping of str to str
-        The flags of the command line by name; that of a setting is its path, with dots.
-    used : collection of str
-        Names of flags, and stages of settings, that are used.
-    where : str
-        What the command was given: ``on a suite``.
-    instead : str
-        What to type.
-
-    Raises
-    ------
-    ConfigError
-
-    Examples
-    --------
-    >>> refuse_unused({"source.sep": "--sep"}, ["source"], "on a suite", "leave it out")
-    >>> refuse_unused({"rule": "--rule"}, ["loss"], "on a suite", "leave it out")
-    Traceback (most recent call last):
-        ...
-    amlb_ext.core.errors.ConfigError: --rule has no effect on a suite (leave it out)
-    """
-    known = {*used, *_EVERYWHERE}
-    unused = [name for name in typed if not {name, name.partition(".")[0]} & known]
-    refuse_flags(typed, unused, where, instead)
-
-
-def refuse_flags(
-    typed: Mapping[str, str], names: Collection[str], where: str, instead: str
-) -> None:
-    """Refuse those flags of the command line that are named; as :func:`refuse_unused`."""
-    for name, flag in typed.items():
-        if name in names:
-            raise ConfigError(f"{flag} has no effect {where}", instead)
-
-
 def _more(declared: inspect.Parameter, text: str) -> str:
     """Return what is added to an explanation: that a flag can be repeated, and the default."""
     more = ""
@@ -638,24 +647,19 @@ def _metavar(declared: inspect.Parameter, kind: str) -> str:
     word = kind.removesuffix(", optional")
     if word and word == word.upper():
         return word
-    known = values.choices(declared.annotation)
     if values.is_switch(declared.annotation):
         return ""
     if declared.kind is declared.POSITIONAL_OR_KEYWORD:
         return declared.name.upper()
-    if known:
-        return "{" + ",".join(known) + "}"
-    if values.is_mapping(declared.annotation):
-        return "KEY=VALUE"
-    number = values.number_metavar(declared.annotation)
-    return number or ("FILE" if "path" in word else "NAME")
+    any_text = "FILE" if "path" in word else "NAME"
+    return values.metavar(declared.annotation) or any_text
 
 
 def _setting_flag(path: SettingPath, entry: Any) -> Flag:
     letter = LETTERS.get(path[-1]) if path == ("source", "userdir") else None
     names = tuple(filter(None, [letter, f"--{flag_name(path)}"]))
     default = default_text(entry)
-    text = entry.description or ""
+    text = " ".join((entry.description or "").split())
     is_switch = entry.annotation is bool
     return Flag(
         name=".".join(path),

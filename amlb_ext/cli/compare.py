@@ -6,14 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import command
+from amlb_ext.cli.command import Flag, Parts, command
 from amlb_ext.cli.display import Answer
-from amlb_ext.cli.series import (
-    SERIES,
-    compare_series,
-    takes_series,
-    without_series_flags,
-)
+from amlb_ext.cli.series import SERIES, compare_series, takes_series
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import check_candidate_name
@@ -61,8 +56,8 @@ def compare(
     segment: Sequence[str] = (),
     quiet: bool = False,
     settings: dict[str, Any],
-    typed: Mapping[str, str],
-    **options: Any,
+    typed: Mapping[str, Flag],
+    parts: Parts,
 ) -> Answer:
     """Compare your models: which is better than F, overall and where F fails.
 
@@ -96,10 +91,17 @@ def compare(
 boosting=boosting.skops --train old.csv --html answer.html
     """
     files = read_candidates(candidate)
+    how = {**parts["how"], "segments": list(segment)}
     if takes_series([table], typed, settings):
-        flags = {**options, "target": target, "baseline": baseline}
-        flags["segments"] = list(segment)
-        result = compare_series(table, files, flags, settings, typed)
+        result = compare_series(
+            table,
+            target,
+            baseline,
+            files,
+            how=how,
+            parts=parts,
+            settings=settings,
+        )
     else:
         if target is None:
             raise ConfigError("no target is named", "add --target NAME")
@@ -110,8 +112,7 @@ boosting=boosting.skops --train old.csv --html answer.html
             files,
             settings=settings,
             quiet=quiet,
-            segments=list(segment),
-            **without_series_flags(options),
+            **how,
         )
     from amlb_ext.core.files import write_file
     from amlb_ext.core.json_values import to_json_values

@@ -34,16 +34,12 @@ class Answer:
         """Print the answer in the form that was asked for, and return the exit status."""
         if json:
             entry = self.entry()
-            if isinstance(entry, str):
-                print(entry, end="")
-            else:
-                print_json(entry)
+            if not isinstance(entry, str):
+                # what JSON lacks, such as a path, becomes text
+                dumps = json_format.dumps
+                entry = dumps(entry, indent=2, sort_keys=True, default=str) + "\n"
+            print(entry, end="")
         elif self.is_urgent or self.status or not quiet:
             text = self.text()
             print(text, end="" if text.endswith("\n") else "\n")
         return self.status
-
-
-def print_json(value: Any) -> None:
-    """Print a result as JSON; what JSON lacks, such as a path, becomes text."""
-    print(json_format.dumps(value, indent=2, sort_keys=True, default=str))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from amlb_ext.cli.command import command
+from amlb_ext.cli.command import Parts, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
@@ -41,7 +40,7 @@ def estimate(
     osyn: Mapping[str, str] | None = None,
     out: Path | None = None,
     quiet: bool = False,
-    **options: Any,
+    parts: Parts,
 ) -> Answer:
     """Estimate the true error of a model from few labelled rows.
 
@@ -88,7 +87,7 @@ def estimate(
         loss=None if loss is None else read_costs(loss),
         osyn=split_pairs(osyn or (), "--osyn", example="g=2"),
         quiet=quiet,
-        **options,
+        **parts["how"],
     )
     written = ""
     if out:

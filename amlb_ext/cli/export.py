@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from amlb_ext.cli.command import Suite, command, refuse_unused
+from amlb_ext.cli.command import Form, Suite, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
-#: What only some exports take.
-_FLAGS = {
-    "amlb": ("base_url", "form"),
-    "tabarena": (),
-    "huggingface": ("base_url", "licence"),
-    "openml-files": ("licence",),
-}
+
+def _runner(name: str, *flags: str) -> Form:
+    """Return what is taken where a suite is for one runner, beside what every runner has."""
+    return Form(
+        where=f"with --for {name}",
+        holds=lambda given: given["runner"] == name,
+        only=("runner", "out", *flags),
+    )
 
 
-@command(group="benchmark", flag_names={"runner": "--for"})
+_RUNNERS = [
+    _runner("amlb", "base_url", "form"),
+    _runner("tabarena"),
+    _runner("huggingface", "base_url", "licence"),
+    _runner("openml-files", "licence"),
+]
+
+
+@command(group="benchmark", flag_names={"runner": "--for"}, forms=_RUNNERS)
 def export(
     suite: Suite,
     *,
@@ -31,7 +40,6 @@ def export(
     form: Literal["archives", "files"] | None = None,
     licence: Sequence[str] = (),
     quiet: bool = False,
-    typed: Mapping[str, str],
 ) -> Answer:
     """Pack a suite for workers that fetch its data, for TabArena, or as a data set.
 
@@ -66,12 +74,6 @@ def export(
     $ hardsynth export hard --base-url https://HOST/FOLDER
     $ hardsynth export hard --for huggingface
     """
-    refuse_unused(
-        typed,
-        (*_FLAGS[runner], "runner", "out"),
-        f"with --for {runner}",
-        "leave it out",
-    )
     if runner == "amlb" and base_url is None:
         raise ConfigError(
             "hardsynth export needs the address from which AMLB fetches the files",

@@ -4,40 +4,68 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
+from amlb_ext.cli.command import Form, Jobs, Parts, Suite, command
 from amlb_ext.cli.compare import COMPARISON, compare_rows, read_candidates
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.settings import ORDER_SETTINGS, READING_SETTINGS
 from amlb_ext.cli.terminal import print_commands
-from amlb_ext.cli.values import named_files, read_share
+from amlb_ext.cli.values import Share, named_files
 from amlb_ext.core.checked_call import Level
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import (
     check_file,
     check_predictions_file,
     check_suite_folder,
+    is_suite_folder,
 )
 
 if TYPE_CHECKING:
     from amlb_ext.gate.checks import GateResult
 
-#: What a suite's gate and a repeated one use.
-_OF_A_SUITE = (
-    *("results", "predictions", "candidate", "baseline", "task", "loss", "level"),
-    *("need", "where", "margin", "junit", "annotate"),
-    *("segment", "no_harm", "max_flips", "refits"),
-)
-_OF_A_RECORD = ("check", "junit", "annotate")
 #: Variable of the environment with the key that records are signed with.
 KEY = "HARDSYNTH_GATE_KEY"
 
 
+_FORMS = [
+    Form(
+        where="with --check",
+        holds=itemgetter("check"),
+        only=("check", "junit", "annotate"),
+        instead="leave it out: the record has it",
+    ),
+    Form(
+        where="on a suite",
+        holds=lambda given: not given["check"] and is_suite_folder(given["suite"]),
+        only=(
+            *("the need", "results", "predictions", "candidate", "baseline", "task"),
+            *("loss", "level", "junit", "annotate", "segment", "max_flips", "refits"),
+        ),
+        instead="leave it out: how rows are read and which are bad was settled by hardsynth "
+        "generate; hardsynth gate TABLE takes it",
+    ),
+    Form(
+        where="on a table",
+        holds=lambda given: given["suite"].is_file(),
+        unused=("results", "predictions", "task"),
+        instead="name models or predictions with --baseline and --candidate",
+    ),
+    Form(
+        where="with --need better",
+        holds=lambda given: given["need"] == "better",
+        unused=("segment",),
+        instead="add --need not-worse",
+    ),
+]
+
+
 @command(
     group="daily",
+    forms=_FORMS,
     of={"the need": "amlb_ext.gate.checks.check_gate", **COMPARISON},
     without=(
         "answer",
@@ -78,7 +106,7 @@ def gate(
     predictions: Sequence[str] = (),
     task: Sequence[str] = (),
     segment: Sequence[str] = (),
-    max_flips: str | None = None,
+    max_flips: Share | None = None,
     record: Path | None = None,
     check: bool = False,
     junit: Path | None = None,
@@ -87,8 +115,7 @@ def gate(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
-    typed: Mapping[str, str],
-    **options: Any,
+    parts: Parts,
 ) -> Answer:
     """Decide in CI, by an exit status, whether a candidate may replace F.
 
@@ -138,24 +165,22 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     $ hardsynth gate hard --predictions boosting=boosting.csv --need better --where failures
     """
     check_file(suite)
-    need = {name: options.pop(name) for name in ("need", "where", "margin", "no_harm")}
-    if need["need"] == "better":
-        refuse_flags(typed, ("segment",), "with --need better", "add --need not-worse")
-    need["max_flips"] = max_flips and read_share(max_flips, "--max-flips")
+    need = {**parts["the need"], "max_flips": max_flips}
+    options = parts["how"]
     commands: tuple[str, ...] = ()
     differing: list[str] = []
     if check:
-        refuse_unused(
-            typed, _OF_A_RECORD, "with --check", "leave it out: the record has it"
-        )
         checked, differing = _repeat(suite)
     elif suite.is_dir():
-        files = _read_predictions(suite, predictions, typed)
+        check_suite_folder(suite)
+        named = named_files(predictions, "--predictions")
+        for file in named.values():
+            check_predictions_file(Path(file))
         from amlb_ext.gate.suites import check_suite
 
         checked, commands = check_suite(
             suite,
-            predictions=files,
+            predictions={name: Path(file) for name, file in named.items()},
             baseline=baseline,
             candidates=candidate,
             tasks=task,
@@ -165,18 +190,13 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             refits=options["refits"],
             workers=jobs,
             level=level,
-            quiet=quiet or json,
+            quiet=quiet,
             **need,
         )
     else:
-        refuse_flags(
-            typed,
-            ("results", "predictions", "task"),
-            "on a table",
-            "name models or predictions with --baseline and --candidate",
-        )
-        for flag in ("target", "baseline", "candidate"):
-            if flag not in typed:
+        wanted = {"target": target, "baseline": baseline, "candidate": candidate}
+        for flag, given in wanted.items():
+            if not given:
                 raise ConfigError(
                     f"a table needs --{flag}",
                     "hardsynth gate TABLE --target NAME --baseline FILE --candidate FILE",
@@ -189,7 +209,7 @@ boosting=boosting.skops --need not-worse --junit gate.xml
             "settings": settings,
             "how": {**options, "level": level, "segments": list(segment)},
         }
-        checked = _gate_of_table(suite, quiet=quiet or json, **how)
+        checked = _gate_of_table(suite, quiet=quiet, **how)
         if record is not None:
             _write_record(record, suite, checked, how)
     from amlb_ext.core.files import write_text
@@ -213,27 +233,6 @@ boosting=boosting.skops --need not-worse --junit gate.xml
         lambda: entry,
         status=1 if differing else EXIT_STATUS[checked.outcome],
     )
-
-
-def _read_predictions(
-    suite: Path, predictions: Sequence[str], typed: Mapping[str, str]
-) -> dict[str, Path]:
-    """Return the files of predictions by name; raise for flags that a suite's gate has not."""
-    check_suite_folder(suite)
-    files = {
-        name: Path(file)
-        for name, file in named_files(predictions, "--predictions").items()
-    }
-    for path in files.values():
-        check_predictions_file(path)
-    refuse_unused(
-        typed,
-        _OF_A_SUITE,
-        "on a suite",
-        "leave it out: how rows are read and which are bad was settled by hardsynth generate; "
-        "hardsynth gate TABLE takes it",
-    )
-    return files
 
 
 def _gate_of_table(

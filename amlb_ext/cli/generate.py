@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Jobs, command
+from amlb_ext.cli.command import Flag, Jobs, Parts, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.series import (
     ORIGINS,
@@ -18,7 +18,6 @@ from amlb_ext.cli.series import (
     generate_series,
     hardens_series,
     takes_series,
-    without_series_flags,
 )
 from amlb_ext.core.checked_call import Count, CountOrNone
 from amlb_ext.core.config import build_config, read_config
@@ -51,10 +50,11 @@ def generate(
     sources: Sequence[str] = ("bundled",),
     *,
     as_rows: Count | None = None,
+    quiet: bool = False,
     settings: dict[str, Any],
     words: Sequence[str],
-    typed: Mapping[str, str],
-    **options: Any,
+    typed: Mapping[str, Flag],
+    parts: Parts,
 ) -> Answer:
     """Write a hard benchmark.
 
@@ -76,14 +76,17 @@ def generate(
     $ hardsynth generate data.csv --target price -o hard
     $ hardsynth generate openml/t/31 openml/s/271 -o hard
     """
-    if takes_series(sources, typed, settings):
-        if as_rows is not None:
-            flags = {**options, "as_rows": as_rows, "words": words}
-            return generate_rows(sources, flags, settings, typed)
-        return generate_series(sources, options, settings, typed)
-    return make_suite(
-        tuple(sources), settings=settings, words=words, **without_series_flags(options)
-    )
+    making = {
+        **parts["the suite"],
+        **parts["execution"],
+        "words": words,
+        "quiet": quiet,
+    }
+    if not takes_series(sources, typed, settings):
+        return make_suite(tuple(sources), settings=settings, **making)
+    if as_rows is None:
+        return generate_series(sources, parts, settings)
+    return generate_rows(sources, as_rows, parts, settings=settings, **making)
 
 
 @command(
@@ -96,10 +99,11 @@ def generate(
 def harden(
     benchmark: str,
     *,
+    quiet: bool = False,
     settings: dict[str, Any],
     words: Sequence[str],
-    typed: Mapping[str, str],
-    **options: Any,
+    typed: Mapping[str, Flag],
+    parts: Parts,
 ) -> Answer:
     """Write the hard twin of an AMLB benchmark.
 
@@ -124,9 +128,7 @@ def harden(
 
     name = default_twin_name(benchmark)
     if hardens_series(benchmark, typed, settings):
-        return generate_series(
-            [benchmark], options, settings, typed, name=name, is_twin=True
-        )
+        return generate_series([benchmark], parts, settings, name=name, is_twin=True)
     return make_suite(
         (benchmark,),
         twin=True,
@@ -134,7 +136,9 @@ def harden(
         defaults={"name": name},
         settings=settings,
         words=words,
-        **without_series_flags(options),
+        quiet=quiet,
+        **parts["the suite"],
+        **parts["execution"],
     )
 
 
@@ -149,7 +153,6 @@ def make_suite(
     certificate: Literal["quick", "full", "none"] = "quick",
     logs: Path | None = None,
     quiet: bool = False,
-    json: bool = False,
     twin: bool = False,
     defaults: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any],
@@ -209,7 +212,7 @@ def make_suite(
         execution=where,
         force=force,
         dry_run=dry_run,
-        quiet=quiet or json,
+        quiet=quiet,
         certificate=certificate,
         twin=twin,
         logs=logs,

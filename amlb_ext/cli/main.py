@@ -168,7 +168,7 @@ def parse(
         if flag.name not in given:
             missing += [flag.title] if flag.is_required else []
         elif not flag.is_positional:
-            typed[flag.name] = flag.title
+            typed[flag.name] = flag
     if missing:
         raise ConfigError(
             f"the following arguments are required: {', '.join(missing)}",

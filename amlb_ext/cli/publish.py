@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import Suite, command, refuse_flags
+from amlb_ext.cli.command import Form, Suite, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.display import escape_controls
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.paths import check_suite_folder
 
+_FORMS = [
+    Form(
+        where="with --difficulty",
+        holds=itemgetter("difficulty"),
+        unused=("fold", "fit", "url", "wait"),
+        instead="leave it out: it is of tasks, and these data have none",
+    ),
+    Form(where="with --dry-run", holds=itemgetter("dry_run"), unused=("wait",)),
+    Form(
+        where="without --dry-run",
+        holds=lambda given: not given["dry_run"],
+        unused=("out",),
+        instead="add --dry-run",
+    ),
+]
 
-@command(group="research", flag_names={"out": "--out", "fold": "--fold"})
+
+@command(
+    group="research",
+    flag_names={"out": "--out", "fold": "--fold"},
+    forms=_FORMS,
+)
 def publish(
     suite: Suite,
     *,
@@ -35,7 +56,6 @@ def publish(
     wait: Annotated[float, Field(ge=0)] = 900.0,
     yes: bool = False,
     quiet: bool = False,
-    typed: Mapping[str, str],
 ) -> Answer:
     """Publish a suite to OpenML.
 
@@ -87,17 +107,6 @@ def publish(
     # a suite whose tasks OpenML has no type for is told before a key is asked for
     SuiteFiles.load(suite)
     address = server_url(server)
-    if difficulty:
-        refuse_flags(
-            typed,
-            ("fold", "fit", "url", "wait"),
-            "with --difficulty",
-            "leave it out: it is of tasks, and these data have none",
-        )
-    if dry_run:
-        refuse_flags(typed, ("wait",), "with --dry-run", "leave it out")
-    else:
-        refuse_flags(typed, ("out",), "without --dry-run", "add --dry-run")
     # before the plan, which takes a while: a missing key ends the command at once
     key = "" if dry_run else api_key(address)
     asks = address == server_url("production") and not (dry_run or yes)

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from amlb_ext.cli.command import command, refuse_unused
+from amlb_ext.cli.command import Form, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import build_config
 from amlb_ext.core.paths import OWN_FOLDER, check_sources
 
 
+def _is_suite(source: str) -> bool:
+    return (Path(source) / OWN_FOLDER).is_dir()
+
+
+_ON_A_SUITE = Form(
+    where="on a suite",
+    holds=lambda given: _is_suite(given["source"]),
+    only=(),
+    instead="leave it out: its made rows are counted",
+)
+
+
 @command(
     group="research",
     settings="source",
+    forms=[_ON_A_SUITE],
     everyday={
         "the table": ("source", "--target", "--drop", "--as", "--sep", "--decimal"),
         "the relations": ("out", "evidence", "quiet", "json"),
@@ -29,7 +41,6 @@ def relations(
     out: Path | None = None,
     evidence: Annotated[float, Field(ge=1)] = 10.0,
     settings: dict[str, Any],
-    typed: Mapping[str, str],
 ) -> Answer:
     """Find the relations between a table's columns, or audit a suite.
 
@@ -51,10 +62,7 @@ def relations(
     $ hardsynth relations data.csv -o relations.yaml
     """
     check_sources((source,))
-    if (Path(source) / OWN_FOLDER).is_dir():
-        refuse_unused(
-            typed, (), "on a suite", "leave it out: its made rows are counted"
-        )
+    if _is_suite(source):
         return _audit_suite(source)
     options = build_config(settings).source
     from amlb_ext.core.files import write_text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags
+from amlb_ext.cli.command import Form, Jobs, Suite, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import named_files
 from amlb_ext.core.checked_call import CountOrNone, Level
@@ -23,7 +24,24 @@ from amlb_ext.core.paths import (
 _PLACES = frozenset({("source", "openml_cache"), ("source", "amlb")})
 
 
-@command(group="benchmark", settings=_PLACES)
+def _is_of_a_suite(given: Mapping[str, Any]) -> bool:
+    suite = given["suite"]
+    return given["baseline"] is None and suite is not None and is_suite_folder(suite)
+
+
+_FORMS = [
+    Form(
+        where="on a suite, which has its own rows",
+        holds=_is_of_a_suite,
+        unused=("benchmark", "source"),
+        instead="leave it out; it goes with --baseline",
+    ),
+    Form(where="with --json", holds=itemgetter("json"), unused=("out", "text")),
+    Form(where="with --text", holds=itemgetter("text"), unused=("out",)),
+]
+
+
+@command(group="benchmark", settings=_PLACES, forms=_FORMS)
 def report(
     suite: Suite | None = None,
     *,
@@ -41,7 +59,6 @@ def report(
     quiet: bool = False,
     json: bool = False,
     settings: dict[str, Any],
-    typed: Mapping[str, str],
 ) -> Answer:
     """Compare frameworks where the baseline F fails.
 
@@ -94,12 +111,14 @@ def report(
     $ hardsynth report hard --results results --segment "age < 25"
     $ hardsynth report --results results --baseline RandomForest
     """
-    if text or json:
-        form = "--json" if json else "--text"
-        unused = ("out", "text") if json else ("out",)
-        refuse_flags(typed, unused, f"with {form}", f"leave it or {form} out")
     if baseline is None:
-        _check_suite_alone(suite, typed)
+        if suite is None:
+            raise ConfigError(
+                "neither a suite nor --baseline is given",
+                "hardsynth report DIR for a suite; hardsynth report --results OUT "
+                "--baseline FRAMEWORK for ordinary results of AMLB",
+            )
+        check_suite_folder(suite)
     elif refits:
         raise ConfigError(
             f"--refits {refits}: F is the framework {baseline} of AMLB, which is not fitted here",
@@ -153,23 +172,6 @@ def report(
         lambda: report_as_json(report),
         status=0 if report.is_complete else 1,
         is_urgent=text,
-    )
-
-
-def _check_suite_alone(suite: Path | None, typed: Mapping[str, str]) -> None:
-    """Raise where there is no suite, or what only the report on ordinary results can use."""
-    if suite is None:
-        raise ConfigError(
-            "neither a suite nor --baseline is given",
-            "hardsynth report DIR for a suite; hardsynth report --results OUT --baseline FRAMEWORK "
-            "for ordinary results of AMLB",
-        )
-    check_suite_folder(suite)
-    refuse_flags(
-        typed,
-        [name for name in typed if name.startswith(("benchmark", "source."))],
-        "on a suite, which has its own rows",
-        "leave it out; it goes with --baseline",
     )
 
 

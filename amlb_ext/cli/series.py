@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from amlb_ext.cli.command import refuse_flags, refuse_unused
+from amlb_ext.cli.command import Flag, Form, Parts
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import SourceConfig, build_config
 from amlb_ext.core.errors import ConfigError
@@ -20,43 +20,47 @@ if TYPE_CHECKING:
     from amlb_ext.comparison import ModelComparison
     from amlb_ext.sources.series_tasks import SeriesTask
 
-#: What declares the flags of series, by the titles of their groups.
-_READING = {
-    "gaps and further columns of series": "amlb_ext.sources.series_tasks.SeriesReading"
-}
+_ROLES = "a long table of series"
+_READING = "gaps and further columns of series"
+_ORIGINS = "origins of series"
+#: What declares the flags of a benchmark of series, by the titles of their groups.
 ORIGINS = {
-    "a benchmark of series": "amlb_ext.models.given_series.Origins",
-    **_READING,
+    _READING: "amlb_ext.sources.series_tasks.SeriesReading",
+    _ORIGINS: "amlb_ext.models.given_series.Origins",
 }
-SERIES = {
-    "series": "amlb_ext.models.given_series.SeriesRoles",
-    **_READING,
-    "origins of series": "amlb_ext.models.given_series.Origins",
-}
-#: Settings of tables that series have, too.
-_SETTINGS = {
-    *("name", "seed", "split.time", "baseline.model", "search.copies"),
-    *("hardness.rule", "hardness.alpha", "source.target", "source.sep"),
-    *("source.decimal", "source.amlb", "source.userdir", "source.max_file_size"),
-}
+#: The same of long tables, whose columns the command line names.
+SERIES = {_ROLES: "amlb_ext.models.given_series.SeriesRoles", **ORIGINS}
+_FOR_SERIES = {*SERIES, "as_rows"}
+_ON_SERIES = Form(
+    where="on series",
+    only=(
+        *_FOR_SERIES,
+        # of compare
+        *("target", "baseline", "candidate", "html", "rows", "segment"),
+        *("rule", "alpha", "loss", "refits", "seed"),
+        # of commands that make a suite
+        *("out", "force", "certificate", "name"),
+        *("split.time", "baseline.model", "search.copies"),
+        *("hardness.rule", "hardness.alpha", "source.target", "source.sep"),
+        *("source.decimal", "source.amlb", "source.userdir", "source.max_file_size"),
+    ),
+    instead="leave it out; docs/how-to/forecasting.md has what they take",
+)
+#: Windows of series are rows then, with the settings of rows.
+_AS_ROWS = Form(
+    where="with --as-rows, whose rows are split by time",
+    unused=(
+        "origins",
+        "learning_origins",
+        "cutoff",
+        "split.group",
+        "split.gap",
+        "split.cluster_by",
+    ),
+    instead="leave it out; --folds says how many blocks of time are tested on",
+)
 #: Begins the names of sources that are tables for sure.
 _TABLES = ("bundled", "openml/", "test.openml/")
-#: Columns of a long table and what they say of time, as the command line names them.
-_ROLES = (
-    *("series", "split.time", "source.target", "target"),
-    *("horizon", "season", "frequency"),
-)
-#: Flags of series.
-_SERIES_FLAGS = (
-    *("series", "horizon", "season", "frequency", "as_rows"),
-    *("origins", "learning_origins", "step", "cutoff", "known", "gaps"),
-)
-#: Flags of ``compare`` that series have, too, and those of commands that make a suite.
-_COMPARING = (
-    *("target", "baseline", "candidate", "html", "rows", "segment"),
-    *("rule", "alpha", "loss", "refits", "seed"),
-)
-_MAKING = ("out", "force", "certificate")
 #: Real rows alone: a search that moves lags one by one makes windows of no series.
 _ROW_DEFAULTS: dict[str, Any] = {
     "composition": ["weighted"],
@@ -68,7 +72,7 @@ _ROW_DEFAULTS: dict[str, Any] = {
 
 
 def takes_series(
-    sources: Sequence[str], typed: Mapping[str, str], settings: Mapping[str, Any]
+    sources: Sequence[str], typed: Mapping[str, Flag], settings: Mapping[str, Any]
 ) -> bool:
     """Return whether a command was given series.
 
@@ -76,22 +80,19 @@ def takes_series(
     ----------
     sources : sequence of str
     typed : mapping of str to str
-        See :func:`amlb_ext.cli.command.refuse_unused`.
+        The flags of the command line by name.
     settings : mapping
 
     Raises
     ------
     ConfigError
         Some of the flags of series, but not all that are needed; some that the sources say
-        themselves; or series beside tables.
+        themselves, or that have no effect on series; or series beside tables.
     """
-    # --time alone orders the rows of a plain table
-    needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     defined = [source for source in sources if _says_its_roles(source, settings)]
-    if len(defined) == len(sources):
-        _refuse_roles(sources, typed)
-        return True
-    if not {"series", "horizon"} & set(typed):
+    are_defined = len(defined) == len(sources)
+    # --time alone orders the rows of a plain table
+    if not (are_defined or {"series", "horizon"} & set(typed)):
         _refuse_flags_of_series(typed)
         if defined:
             other = next(source for source in sources if source not in defined)
@@ -101,15 +102,13 @@ def takes_series(
                 "--horizon N",
             )
         return False
-    for name in ("split.group", "split.gap", "split.cluster_by"):
-        if name in typed:
-            flag = typed[name]
-            raise ConfigError(
-                f"{flag} is for the rows of a plain table, and these are series",
-                f"leave {flag} out: origins lie in time, and a series is a group",
-            )
+    if are_defined:
+        _refuse_roles(sources, typed)
+    form = _AS_ROWS if "as_rows" in typed else _ON_SERIES
+    form.check(typed)
+    needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     missing = [flag for name, flag in needed.items() if name not in typed]
-    if missing:
+    if missing and not are_defined:
         raise ConfigError(
             f"series need --{' and --'.join(missing)}, too",
             "give --series NAME --time NAME --target NAME --horizon N",
@@ -117,38 +116,29 @@ def takes_series(
     return True
 
 
-def _refuse_flags_of_series(typed: Mapping[str, str]) -> None:
-    for name in _SERIES_FLAGS:
-        if name in typed:
+def _refuse_flags_of_series(typed: Mapping[str, Flag]) -> None:
+    for name, flag in typed.items():
+        if {name, flag.group} & _FOR_SERIES:
             raise ConfigError(
-                f"{typed[name]} is for series",
+                f"{flag.title} is for series",
                 "give --series NAME --time NAME --horizon N with a long table, or leave it out",
             )
 
 
-def _refuse_roles(sources: Sequence[str], typed: Mapping[str, str]) -> None:
+def _refuse_roles(sources: Sequence[str], typed: Mapping[str, Flag]) -> None:
     """Refuse columns and horizons that all of the sources say themselves."""
-    own = set(_ROLES)
-    if set(sources) <= set(BUNDLED_SERIES_SPECS):
+    own = {"series", "split.time", "source.target", "target"}
+    bundled = set(sources) & set(BUNDLED_SERIES_SPECS)
+    if not bundled:
+        own |= {"horizon", "season", "frequency"}
+    elif bundled == set(sources):
         own |= {"source.sep", "source.decimal"}
-    if set(sources) & set(BUNDLED_SERIES_SPECS):
-        own -= {"horizon", "season", "frequency"}
-    refuse_flags(
-        typed,
-        own,
-        f"on {sources[0]}",
-        "leave it out: the source says which columns its series have",
+    form = Form(
+        where=f"on {sources[0]}",
+        unused=own,
+        instead="leave it out: the source says which columns its series have",
     )
-
-
-def _refuse_on_series(typed: Mapping[str, str], used: Collection[str]) -> None:
-    """Refuse flags that series do not have, rather than to look away."""
-    refuse_unused(
-        typed,
-        {*used, *_SERIES_FLAGS, *_SETTINGS},
-        "on series",
-        "leave it out; docs/how-to/forecasting.md has what they take",
-    )
+    form.check(typed)
 
 
 def _says_its_roles(source: str, settings: Mapping[str, Any]) -> bool:
@@ -168,77 +158,78 @@ def _reading_options(settings: Mapping[str, Any]) -> SourceConfig:
     return build_config({"source": settings.get("source", {})}).source
 
 
-def _find_tasks(
-    source: str,
-    target: str | None,
-    flags: Mapping[str, Any],
-    settings: Mapping[str, Any],
-) -> list[SeriesTask]:
-    from amlb_ext.models.given_series import find_series
-
-    return find_series(
-        source,
-        **_how_to_read(flags, settings),
-        target=target,
-        options=_reading_options(settings),
-    )
-
-
-def _how_to_read(
-    flags: Mapping[str, Any], settings: Mapping[str, Any]
-) -> dict[str, Any]:
+def _how_to_read(parts: Parts, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return which columns a long table of series has, and what becomes of gaps."""
     from amlb_ext.models.given_series import SeriesRoles
     from amlb_ext.sources.series_tasks import SeriesReading
 
-    names = ("series", "horizon", "season", "frequency")
     return {
-        "roles": SeriesRoles(**{name: flags.get(name) for name in names}),
-        "reading": SeriesReading(known=flags["known"], gaps=flags["gaps"]),
+        "roles": SeriesRoles(**parts.get(_ROLES, {})),
+        "reading": SeriesReading(**parts[_READING]),
         "time": settings.get("split", {}).get("time"),
     }
 
 
+def _find_task(
+    source: str,
+    target: str | None,
+    parts: Parts,
+    settings: Mapping[str, Any],
+) -> SeriesTask:
+    from amlb_ext.models.given_series import find_series, one_task
+
+    tasks = find_series(
+        source,
+        **_how_to_read(parts, settings),
+        target=target,
+        options=_reading_options(settings),
+    )
+    return one_task(tasks, source)
+
+
 def compare_series(
     table: str,
+    target: str | None,
+    baseline: str,
     candidates: Mapping[str, str],
-    flags: Mapping[str, Any],
+    *,
+    how: Mapping[str, Any],
+    parts: Parts,
     settings: Mapping[str, Any],
-    typed: Mapping[str, str],
 ) -> ModelComparison:
     """Compare forecasters; see :func:`amlb_ext.comparison.forecasts.compare_forecasts`."""
     from amlb_ext.comparison.forecasts import compare_forecasts
-    from amlb_ext.models.given_series import one_task, read_forecaster
+    from amlb_ext.models.given_series import read_forecaster
 
-    _refuse_on_series(typed, _COMPARING)
     options = _reading_options(settings)
-    task = one_task(_find_tasks(table, flags["target"], flags, settings), table).open()
+    task = _find_task(table, target, parts, settings).open()
     roles = task.roles
+    origins = parts[_ORIGINS]
     result = compare_forecasts(
         task.frame,
-        read_forecaster(flags["baseline"], "F", roles, options),
+        read_forecaster(baseline, "F", roles, options),
         {
             name: read_forecaster(word, name, roles, options)
             for name, word in candidates.items()
         },
         **vars(roles),
-        rule="mase" if flags["rule"] == "auto" else flags["rule"],
-        alpha=flags["alpha"],
-        loss=flags["loss"] or "mase",
-        segments=flags["segments"],
-        origins=flags["origins"] or task.origins or 1,
-        learning=flags["learning_origins"],
-        step=flags["step"] or task.step,
-        cutoff=flags["cutoff"],
+        rule="mase" if how["rule"] == "auto" else how["rule"],
+        alpha=how["alpha"],
+        loss=how["loss"] or "mase",
+        segments=how["segments"],
+        origins=origins["origins"] or task.origins or 1,
+        learning=origins["learning_origins"],
+        step=origins["step"] or task.step,
+        cutoff=origins["cutoff"],
         first_cutoff=task.first_cutoff,
-        twins=flags["refits"],
-        seed=flags["seed"],
+        twins=how["refits"],
+        seed=how["seed"],
     )
     return replace(result, notes=(*result.notes, *task.notes))
 
 
 def hardens_series(
-    benchmark: str, typed: Mapping[str, str], settings: Mapping[str, Any]
+    benchmark: str, typed: Mapping[str, Flag], settings: Mapping[str, Any]
 ) -> bool:
     """Return whether a benchmark to harden is one of series.
 
@@ -256,6 +247,7 @@ def hardens_series(
                 f"hardsynth generate {shlex.quote(benchmark)} -o DIR",
             )
         _refuse_roles([benchmark], typed)
+        _ON_SERIES.check(typed)
         return True
     _refuse_flags_of_series(typed)
     return False
@@ -263,9 +255,8 @@ def hardens_series(
 
 def generate_series(
     sources: Sequence[str],
-    flags: Mapping[str, Any],
+    parts: Parts,
     settings: Mapping[str, Any],
-    typed: Mapping[str, str],
     *,
     name: str = "hardsynth",
     is_twin: bool = False,
@@ -275,7 +266,7 @@ def generate_series(
     Parameters
     ----------
     sources : sequence of str
-    flags, settings, typed : mapping
+    parts, settings : mapping
     name : str
         Of the main definition, where the user names none.
     is_twin : bool
@@ -289,37 +280,34 @@ def generate_series(
     from amlb_ext.pipeline.twin import benchmark_name
     from amlb_ext.suite.finish import check_twin
 
-    _refuse_on_series(typed, _MAKING)
     name = settings.get("name", name)
     benchmark = benchmark_name(sources[0]) if is_twin else None
     if benchmark is not None:
         check_twin(benchmark, name)
+    making = parts["the suite"]
     word = settings.get("baseline", {}).get("model", "theta")
     hardness = settings.get("hardness", {})
     alpha = hardness.get("alpha")
     request = SeriesRequest(
         name=name,
-        origins=flags["origins"],
-        learning_origins=flags["learning_origins"],
-        step=flags["step"],
-        cutoff=flags["cutoff"],
+        **parts[_ORIGINS],
         rule=hardness.get("rule", "mase"),
         alpha=None if alpha is None else float(alpha),
         seed=int(settings.get("seed", 0)),
-        force=flags["force"],
+        force=making["force"],
         settings={"baseline": Path(word).name},
         benchmark=benchmark,
         copies=build_config({"search": settings.get("search", {})}).search.copies,
-        certificate=None if flags["certificate"] == "none" else flags["certificate"],
+        certificate=None if making["certificate"] == "none" else making["certificate"],
     )
     order = SeriesOrder(
         sources=tuple(sources),
-        **_how_to_read(flags, settings),
+        **_how_to_read(parts, settings),
         target=settings.get("source", {}).get("target"),
         baseline=word,
         request=request,
     )
-    generated = fulfil_order(order, flags["out"], _reading_options(settings))
+    generated = fulfil_order(order, making["out"], _reading_options(settings))
     for task, reason in generated.left_out.items():
         print(f"{task} is left out: {reason}", file=sys.stderr)
     return Answer(
@@ -329,9 +317,11 @@ def generate_series(
 
 def generate_rows(
     sources: Sequence[str],
-    flags: Mapping[str, Any],
-    settings: dict[str, Any],
-    typed: Mapping[str, str],
+    lags: int,
+    parts: Parts,
+    *,
+    settings: Mapping[str, Any],
+    **making: Any,
 ) -> Answer:
     """Write windows of series as rows of a plain table beside the suite, and the suite.
 
@@ -339,29 +329,20 @@ def generate_rows(
     """
     from amlb_ext.cli.generate import make_suite
     from amlb_ext.core.files import inputs_folder, write_file
-    from amlb_ext.models.given_series import one_task
     from amlb_ext.sources.panel import read_panel
     from amlb_ext.sources.series_as_rows import CUTOFF, SERIES, series_to_rows
 
-    # flags of series that rows have no use for
-    for name in ("origins", "learning_origins", "cutoff"):
-        if name in typed:
-            raise ConfigError(
-                f"{typed[name]} is for suites of forecasting, and --as-rows makes plain tables",
-                "leave it out; --folds says how many blocks of time are tested on",
-            )
     if len(sources) > 1:
         raise ConfigError(
             f"--as-rows takes one table, and {len(sources)} are given",
             "run the command for each, with its own -o",
         )
     source = settings.get("source", {})
-    tasks = _find_tasks(sources[0], source.get("target"), flags, settings)
-    task = one_task(tasks, sources[0])
+    task = _find_task(sources[0], source.get("target"), parts, settings)
     table = task.open()
     name = f"{task.name}_ahead_{table.roles.horizon}"
     panel = read_panel(table.frame, table.roles, task.name)
-    rows = series_to_rows(panel, flags["as_rows"], flags["step"])
+    rows = series_to_rows(panel, lags, parts[_ORIGINS]["step"])
     # the suite is then one of a table, and its settings say how its rows are split; how the file
     # of the series is written says nothing of the rows, which are a file of ours
     source = {key: source[key] for key in source if key not in ("sep", "decimal")}
@@ -372,8 +353,7 @@ def generate_rows(
         "source": {**source, "target": rows.target},
         "split": {**split, **own},
     }
-    flags = without_series_flags(flags)
-    if not (flags["quiet"] or flags["json"]):
+    if not making["quiet"]:
         notes = (*panel.notes, *table.notes, *rows.notes)
         print(*(f"note: {note}" for note in notes), sep="\n", file=sys.stderr)
 
@@ -381,16 +361,11 @@ def generate_rows(
         path = folder / f"{name}.parquet"
         write_file(path, lambda part: rows.frame.to_parquet(part, index=False))
         return make_suite(
-            (str(path),), defaults=_ROW_DEFAULTS, settings=settings, **flags
+            (str(path),), defaults=_ROW_DEFAULTS, settings=settings, **making
         )
 
-    if flags["dry_run"]:
+    if making["dry_run"]:
         with TemporaryDirectory(prefix="hardsynth-") as place:
             return make(Path(place))
-    with inputs_folder(flags["out"]) as folder:
+    with inputs_folder(making["out"]) as folder:
         return make(folder)
-
-
-def without_series_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a command of tables takes of its flags."""
-    return {key: value for key, value in flags.items() if key not in _SERIES_FLAGS}

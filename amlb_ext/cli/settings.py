@@ -12,14 +12,13 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias
 
-import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from amlb_ext.cli.values import choices, is_mapping, number_metavar, split_pairs
-from amlb_ext.core.config import GenerateConfig
+from amlb_ext.cli import values
+from amlb_ext.cli.values import choices, is_mapping, split_pairs
+from amlb_ext.core.config import GenerateConfig, Typed
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.yaml_reader import read_value
 
 #: Where a setting stands in the configuration: its stage and its name, or its name alone.
 SettingPath: TypeAlias = tuple[str, ...]
@@ -108,37 +107,34 @@ def default_text(field: FieldInfo) -> str:
     return "" if default in (None, "", {}, False) else str(default)
 
 
-def is_repeatable(field: FieldInfo) -> bool:
-    """Whether a flag takes one whole word, commas and all, and may be given several times."""
-    return _extra(field).get("repeatable") is True
-
-
-def _extra(field: FieldInfo) -> dict[str, Any]:
-    """Return what a field says of its flag beside the description."""
-    extra = field.json_schema_extra
-    return extra if isinstance(extra, dict) else {}
+def _typed(field: FieldInfo) -> Typed:
+    """Return how a setting is typed, which stands beside its type or beside a part of it."""
+    parts = [*field.metadata, field.annotation]
+    for part in parts:
+        parts += typing.get_args(part)
+        if isinstance(part, Typed):
+            return part
+    return Typed(metavar="")
 
 
 def metavar(field: FieldInfo) -> str:
     """Return what stands for a flag's value in ``--help``."""
-    extra = _extra(field)
     annotation = field.annotation
-    if "metavar" in extra:
-        return str(extra["metavar"])
-    known = choices(annotation)
-    if known:
-        return "{" + ",".join(known) + "}"
+    if word := _typed(field).metavar:
+        return word
     # the choices of a list of words are too long to print
     if typing.get_origin(annotation) is tuple:
         return "A,B"
     if is_mapping(annotation):
         return "KEY=VALUE,..."
-    return number_metavar(annotation) or "TEXT"
+    return values.metavar(annotation) or "TEXT"
 
 
 def takes_several_words(field: FieldInfo) -> bool:
     """Whether one flag takes all words that follow it, as ``--targets A B``."""
-    return typing.get_origin(field.annotation) is tuple and not is_repeatable(field)
+    return (
+        typing.get_origin(field.annotation) is tuple and not _typed(field).is_repeatable
+    )
 
 
 def read_layer(given: Mapping[SettingPath, Any]) -> dict[str, Any]:
@@ -157,7 +153,7 @@ def read_layer(given: Mapping[SettingPath, Any]) -> dict[str, Any]:
     layer: dict[str, Any] = {}
     fields = dict(list_settings())
     for path, value in given.items():
-        if not is_repeatable(fields[path]) and not isinstance(value, bool):
+        if not _typed(fields[path]).is_repeatable and not isinstance(value, bool):
             value = _parse_value(value, fields[path].annotation, path)
         stage = layer
         for part in path[:-1]:
@@ -192,17 +188,20 @@ def _parse_mapping(
     A key may hold ``=`` itself, as the label ``<=50K`` does, where the value cannot: its item is
     split at the last ``=``. Any other item is split at the first one, since a text may hold ``=``.
     """
+    # takes as long to import as a tenth of the help, and few command lines hold a mapping
+    import yaml
+
     flag = f"--{flag_name(path)}"
     form = "key=value,key=value, or for keys with commas '{\"a,b\": value}'"
     mapping = None
     with suppress(yaml.YAMLError):
         # BaseLoader keeps all texts: SafeLoader would read the key `yes` as True.
         if text.lstrip().startswith("{"):
-            mapping = _parse_values(yaml.load(text, Loader=yaml.BaseLoader))
+            mapping = yaml.load(text, Loader=yaml.BaseLoader)
         else:
             items = [item for item in text.split(",") if item.strip()]
-            pairs = split_pairs(items, flag, form, "a=1", at_last=splits_last)
-            mapping = {key: read_value(value) for key, value in pairs.items()}
+            mapping = split_pairs(items, flag, form, "a=1", at_last=splits_last)
+        mapping = _parse_values(mapping)
     if not isinstance(mapping, dict) or not mapping:
         raise ConfigError(f"{flag} {text!r} is not a mapping", f"write {form}")
     return mapping
@@ -210,6 +209,8 @@ def _parse_mapping(
 
 def _parse_values(node: Any) -> Any:
     """Read the values of a mapping as YAML does, but leave its keys text: ``{yes: 0.4}``."""
+    from amlb_ext.core.yaml_reader import read_value
+
     if isinstance(node, dict):
         return {key: _parse_values(value) for key, value in node.items()}
     if isinstance(node, list):

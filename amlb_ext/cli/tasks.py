@@ -9,14 +9,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amlb_ext.cli.command import command, refuse_unused
+from amlb_ext.cli.command import Form, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.checked_call import Seed
 from amlb_ext.core.errors import ConfigError
 
+_CODERS = Form(
+    where="with coders",
+    holds=lambda given: given["collection"] == "coders",
+    only=("out", "model", "coder_params"),
+    instead="leave it out: the tasks of the suite stay as they are",
+)
 
-@command(group="research")
+
+@command(group="research", forms=[_CODERS])
 def tasks(
     collection: Literal["weird", "coders"],
     *,
@@ -30,7 +37,6 @@ def tasks(
     task: Sequence[str] = (),
     model: Sequence[str] = (),
     coder_params: Mapping[str, str] | None = None,
-    typed: Mapping[str, str],
 ) -> Answer:
     """Write the weird tasks as an AMLB user directory.
 
@@ -82,12 +88,6 @@ def tasks(
 
     params = _read_coder_params(coder_params or (), model)
     if collection == "coders":
-        refuse_unused(
-            typed,
-            ("out", "model", "coder_params"),
-            "with coders",
-            "leave it out: the tasks of the suite stay as they are",
-        )
         coders = add_coders(out, tuple(model), params)
         place = shlex.quote(str(out))
         runs = [f"run: hardsynth run {shlex.quote(name)} -u {place}" for name in coders]

@@ -143,33 +143,44 @@ def guarded_streams() -> Iterator[None]:
     codecs.register_error(PLAIN, spell_out)
     output = sys.stdout
     messages = sys.stderr
-    output_errors = _accept_any_text(output)
-    messages_errors = _accept_any_text(messages)
-    # A stream is None in a process without a console.
-    # names and labels of others may hold what moves a terminal's cursor, as a progress bar may
-    sys.stdout = output and _Stream(output, _raise_output_error, escape_controls)
-    sys.stderr = messages and _Stream(messages, lambda: suppress(OSError), str)
-    try:
+    with _any_text(output), _any_text(messages):
+        # A stream is None in a process without a console.
+        # names and labels of others may hold what moves a terminal's cursor, as a progress bar may
+        sys.stdout = output and _Stream(output, _raise_output_error, escape_controls)
+        sys.stderr = messages and _Stream(messages, lambda: suppress(OSError), str)
         try:
-            yield
+            try:
+                yield
+            finally:
+                # a full disk shows up here, not before Python flushes at exit
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+        except (OutputError, BrokenPipeError):
+            _discard_rest(output)
+            raise
         finally:
-            # a full disk shows up here, not before Python flushes at exit
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except (OutputError, BrokenPipeError):
-        _discard_rest(output)
-        raise
+            # Restored for a caller in the same process, such as a notebook.
+            sys.stdout = output
+            sys.stderr = messages
+            try:
+                if messages is not None:
+                    messages.flush()
+            except OSError:
+                _discard_rest(messages)
+
+
+@contextmanager
+def _any_text(stream: Any) -> Iterator[None]:
+    """Let a stream spell out what its encoding lacks."""
+    errors = getattr(stream, "errors", None)
+    if errors is None or not hasattr(stream, "reconfigure"):
+        yield
+        return
+    stream.reconfigure(errors=PLAIN)
+    try:
+        yield
     finally:
-        # Restored for a caller in the same process, such as a notebook.
-        sys.stdout = output
-        sys.stderr = messages
-        try:
-            if messages is not None:
-                messages.flush()
-        except OSError:
-            _discard_rest(messages)
-        _restore_errors(output, output_errors)
-        _restore_errors(messages, messages_errors)
+        stream.reconfigure(errors=errors)
 
 
 def _discard_rest(stream: Any) -> None:
@@ -177,20 +188,6 @@ def _discard_rest(stream: Any) -> None:
     # A stream without a descriptor, as a test has it, raises ValueError.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _accept_any_text(stream: Any) -> str | None:
-    """Set the stream's error handler; return the previous one, None where it has none."""
-    errors = getattr(stream, "errors", None)
-    if errors is None or not hasattr(stream, "reconfigure"):
-        return None
-    stream.reconfigure(errors=PLAIN)
-    return str(errors)
-
-
-def _restore_errors(stream: Any, errors: str | None) -> None:
-    if errors is not None:
-        stream.reconfigure(errors=errors)
 
 
 def check_words(words: Sequence[str]) -> None:

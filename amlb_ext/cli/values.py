@@ -6,121 +6,106 @@ before anything starts.
 
 from __future__ import annotations
 
-import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from annotated_types import Gt, Lt
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from amlb_ext.core.checked_call import explain_problem
 from amlb_ext.core.errors import ConfigError, suggest_nearest
 
-#: Reads the words of one value.
-Reader = Callable[[str], Any]
 _FINITE = ConfigDict(allow_inf_nan=False)
 
 
-def members(annotation: Any) -> list[Any]:
-    """Return the alternatives of a union but None, or the one type itself."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return [one for one in typing.get_args(annotation) if one is not type(None)]
-    return [annotation]
+def _read_percent(word: str) -> float | str:
+    return float(word[:-1]) / 100 if word.endswith("%") else word
+
+
+#: A share that is written as ``0.02`` or as ``2%``.
+Share = Annotated[float, BeforeValidator(_read_percent), Gt(0), Lt(1)]
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """Return a type and all that it is made of."""
+    found = [annotation]
+    for part in found:
+        found += typing.get_args(part)
+    return found
+
+
+def _origins(annotation: Any) -> list[type]:
+    origins = [typing.get_origin(part) or part for part in _parts(annotation)]
+    return [origin for origin in origins if isinstance(origin, type)]
 
 
 def choices(annotation: Any) -> list[str]:
-    """Return the words of a ``Literal``, optional or not; none for other types."""
-    for member in members(annotation):
-        if typing.get_origin(member) is Literal:
-            return [str(choice) for choice in typing.get_args(member)]
+    """Return the words of a ``Literal``; none for other types."""
+    for part in _parts(annotation):
+        if typing.get_origin(part) is Literal:
+            return [str(choice) for choice in typing.get_args(part)]
     return []
 
 
 def is_switch(annotation: Any) -> bool:
     """Whether a flag has no value."""
-    return bool in members(annotation)
+    return bool in _parts(annotation)
 
 
 def is_pair(annotation: Any) -> bool:
     """Whether a flag takes two numbers."""
-    origin = typing.get_origin(members(annotation)[0])
-    return origin is tuple and ... not in typing.get_args(members(annotation)[0])
+    return tuple in _origins(annotation) and ... not in _parts(annotation)
 
 
 def is_mapping(annotation: Any) -> bool:
     """Whether a flag takes ``KEY=VALUE``."""
-    member = members(annotation)[0]
-    kind = typing.get_origin(member) or member
-    return isinstance(kind, type) and issubclass(kind, Mapping)
+    return any(issubclass(origin, Mapping) for origin in _origins(annotation))
 
 
 def is_list(annotation: Any) -> bool:
     """Whether a flag may be given several times."""
-    member = _without_notes(members(annotation)[0])
-    origin = typing.get_origin(member)
-    is_many = isinstance(origin, type) and issubclass(origin, Collection)
-    return is_many and not is_mapping(annotation) and not is_pair(annotation)
+    if is_mapping(annotation) or is_pair(annotation):
+        return False
+    collections = [one for one in _origins(annotation) if issubclass(one, Collection)]
+    return any(one is not str for one in collections)
 
 
-def item(annotation: Any) -> Any:
-    """Return the type of one value."""
-    member = members(annotation)[0]
-    if is_list(annotation) or is_pair(annotation):
-        return typing.get_args(_without_notes(member))[0]
-    return member
+def metavar(annotation: Any) -> str:
+    """Return what stands for a value in a help text, as its type has it; nothing for a text."""
+    if is_mapping(annotation):
+        return "KEY=VALUE"
+    if known := choices(annotation):
+        return "{" + ",".join(known) + "}"
+    if int in _parts(annotation):
+        return "N"
+    return "X" if float in _parts(annotation) else ""
 
 
-def _without_notes(annotation: Any) -> Any:
-    if typing.get_origin(annotation) is Annotated:
-        return typing.get_args(annotation)[0]
-    return annotation
-
-
-def is_number(annotation: Any) -> type | None:
-    """Return the type of a number: ``int``, ``float``, or None for anything else."""
-    base = _without_notes(item(annotation))
-    return base if base in (int, float) else None
-
-
-def number_metavar(annotation: Any) -> str:
-    """Return what stands for a number in a help text; nothing for anything else."""
-    base = is_number(annotation)
-    if base is None:
-        return ""
-    return "N" if base is int else "X"
-
-
-def reader(flag: str, annotation: Any) -> Reader:
-    """Return what reads one value of a flag.
+def read_value(flag: str, annotation: Any, given: Any) -> Any:
+    """Return what the words behind a flag stand for.
 
     Examples
     --------
     >>> from amlb_ext.core.checked_call import Level
-    >>> reader("--level", Level)("0.9")
+    >>> read_value("--level", Level, "0.9")
     0.9
-    >>> reader("--level", Level)("2")
+    >>> read_value("--max-flips", Share, "2%")
+    0.02
+    >>> read_value("--level", Level, "2")
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ConfigError: --level = '2': input should be less than 1
     """
-    known = choices(annotation)
-
-    def read(text: str) -> Any:
-        if is_number(annotation):
-            number = TypeAdapter(item(annotation), config=_FINITE)
-            try:
-                return number.validate_python(text)
-            except ValidationError as error:
-                problem = error.errors()[0]
-                raise explain_problem({**problem, "loc": (flag,)}) from None
-        if known and text not in known:
-            raise ConfigError(
-                f"{flag}: {text!r} is unknown", suggest_nearest(text, known)
-            )
-        return Path(text) if item(annotation) is Path else text
-
-    return read
+    try:
+        return TypeAdapter(annotation, config=_FINITE).validate_python(given)
+    except ValidationError as error:
+        problem = error.errors()[0]
+    if problem["type"] != "literal_error":
+        raise explain_problem({**problem, "loc": (flag,)})
+    remedy = suggest_nearest(given, choices(annotation))
+    raise ConfigError(f"{flag}: {given!r} is unknown", remedy)
 
 
 def split_pairs(
@@ -182,28 +167,3 @@ def named_files(words: Sequence[str], flag: str) -> dict[str, str]:
             )
         files[name] = file
     return files
-
-
-def read_share(word: str, flag: str) -> float:
-    """Return a share that is written as ``0.02`` or as ``2%``.
-
-    Raises
-    ------
-    ConfigError
-        It is no number between 0 and 1.
-
-    Examples
-    --------
-    >>> read_share("2%", "--max-flips"), read_share(".02", "--max-flips")
-    (0.02, 0.02)
-    """
-    number = word.strip().removesuffix("%")
-    try:
-        share = float(number) / (100 if word.strip().endswith("%") else 1)
-    except ValueError:
-        share = float("nan")
-    if not 0 < share < 1:
-        raise ConfigError(
-            f"{flag} {word}", f"give a share, e.g. {flag} 2% or {flag} 0.02"
-        )
-    return share

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from amlb_ext.cli.command import Jobs, Suite, command, refuse_flags, refuse_unused
+from amlb_ext.cli.command import Form, Jobs, Suite, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.core.config import build_config
 from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.paths import check_suite_folder, is_export_folder
 
+_FORMS = [
+    Form(
+        where="with --definition",
+        holds=lambda given: given["definition"] is not None,
+        unused=("repair", "source", "trust_pickle", "trust_suite"),
+        instead="leave it out: nothing is mended",
+    ),
+    Form(
+        where="without --repair",
+        holds=lambda given: given["definition"] is None and not given["repair"],
+        only=(),
+        instead="hardsynth verify DIR --repair --source SPEC",
+    ),
+]
+
 
 @command(
     group="benchmark",
     settings="source",
+    forms=_FORMS,
     everyday={
         "what is checked": ("suite", "definition"),
         "repair": ("repair", "source", "trust_suite", "trust_pickle"),
@@ -34,7 +50,6 @@ def verify(
     jobs: Jobs = 0,
     quiet: bool = False,
     settings: dict[str, Any],
-    typed: Mapping[str, str],
 ) -> Answer:
     """Check a suite, or repair it; or check an AMLB definition of your own.
 
@@ -68,12 +83,6 @@ def verify(
             raise ConfigError(
                 "a definition is checked by itself", "leave the suite out"
             )
-        refuse_flags(
-            typed,
-            ("repair", "source", "trust_pickle", "trust_suite"),
-            "with --definition",
-            "leave it out: nothing is mended",
-        )
         return _verify_definition(definition, settings)
     if suite is None:
         raise ConfigError("no suite is named", "give its folder, or --definition FILE")
@@ -87,12 +96,6 @@ def verify(
             suite, source, options=options, workers=jobs, quiet=quiet, **trusted
         )
     else:
-        refuse_unused(
-            typed,
-            (),
-            "without --repair",
-            f"hardsynth verify {shlex.quote(str(suite))} --repair --source SPEC",
-        )
         findings = verify_folder(suite)
     problems = _problems(findings)
     warnings = [finding for finding in findings if finding not in problems]

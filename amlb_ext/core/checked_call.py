@@ -78,8 +78,18 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     amlb_ext.core.errors.ConfigError: forecast takes no argument 'horizont' (did you mean \
 'horizon'? known: horizon)
     """
-    # made when it is first needed: a method's class does not stand yet
-    validated = functools.cache(lambda: _validated(function))
+
+    @functools.cache
+    def validated() -> Callable[P, R]:
+        # made when it is first needed: a method's class does not stand yet, and pydantic is most of
+        # what comparing models would import beside their library
+        from pydantic import ConfigDict, validate_call
+
+        strict = ConfigDict(
+            strict=True, arbitrary_types_allowed=True, allow_inf_nan=False
+        )
+        return validate_call(config=strict)(function)
+
     parameters = inspect.signature(function).parameters
     names = list(parameters)
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
@@ -107,14 +117,6 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
             raise explain_problem({**problem, "loc": (first, *rest)}) from None
 
     return call
-
-
-def _validated(function: Callable[P, R]) -> Callable[P, R]:
-    # imported here: it is most of what comparing models would import beside their library
-    from pydantic import ConfigDict, validate_call
-
-    strict = ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
-    return validate_call(config=strict)(function)
 
 
 def explain_problem(problem: Any) -> ConfigError:

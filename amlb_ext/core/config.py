@@ -4,17 +4,16 @@ There is one frozen model per stage and one :class:`GenerateConfig` above them. 
 raises an error that names the nearest valid one. What only says *where* or *how fast* (output
 folder, workers, verbosity) is not configuration and never changes a result.
 
-A field's description is its text in ``--help``; ``json_schema_extra`` may hold ``metavar``, the
-name of the flag's value there, and ``repeatable``: the flag takes one whole word, commas and all,
-and may be given several times.
+What stands below a field is its text in ``--help``, and its type says what is typed there.
 """
 
 from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -95,11 +94,37 @@ Rule = Literal[
 ]
 
 
+@dataclass(frozen=True)
+class Typed:
+    """How a setting is typed as a flag.
+
+    Attributes
+    ----------
+    metavar : str
+        What stands for the value in ``--help``.
+    is_repeatable : bool
+        The flag takes one whole word, commas and all, and may be given several times.
+    """
+
+    metavar: str
+    is_repeatable: bool = False
+
+
+Column = Annotated[str, Typed("COLUMN")]
+Folder = Annotated[str, Typed("DIR")]
+Columns = Annotated[tuple[str, ...], Typed("COLUMN", is_repeatable=True)]
+Rules = Annotated[tuple[str, ...], Typed("RULE", is_repeatable=True)]
+
+
 class Stage(BaseModel):
     """A frozen group of settings; unknown keys are refused."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
+        use_attribute_docstrings=True,
     )
 
     @field_validator("*", mode="before")
@@ -116,81 +141,39 @@ class Stage(BaseModel):
 class SourceConfig(Stage):
     """How source specs are read."""
 
-    target: str | None = Field(
-        None,
-        description="column of a table to predict",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    targets: tuple[str, ...] = Field(
-        (),
-        description="several numeric columns of a table to predict: one task for each, all with "
-        "the same rows",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    kind: Literal["regression", "classification", "binary", "multiclass"] | None = (
-        Field(None, description="kind of the target of a table (default: inferred)")
-    )
-    keep: tuple[str, ...] = Field(
-        (),
-        description="column to keep although it looks like an identifier; repeat the flag for "
-        "several",
-        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
-    )
-    drop: tuple[str, ...] = Field(
-        (),
-        description="column to leave out; repeat the flag for several, or put commas between "
-        "them",
-        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
-    )
-    read_as: dict[str, Literal["number", "category", "date", "ignore"]] = Field(
-        default_factory=dict,
-        description="how a column of a table is read: number, category, date (as year, month, "
-        "day, weekday and seconds) or ignore; repeat the flag for several",
-        json_schema_extra={"metavar": "NAME=ROLE"},
-    )
-    sep: str | None = Field(
-        None,
-        description="character between the fields of a CSV file, e.g. ';' or tab (default: "
-        "comma, or what the first line uses instead)",
-        json_schema_extra={"metavar": "CHAR"},
-    )
-    decimal: Literal[".", ","] | None = Field(
-        None,
-        description="decimal sign of the numbers of a CSV file (default: the point), and of texts "
-        "that --as reads as numbers (default: what the column shows)",
-        json_schema_extra={"metavar": "CHAR"},
-    )
-    test_file: str | None = Field(
-        None,
-        description="file of test rows for a table: one fold instead of random splits",
-        json_schema_extra={"metavar": "FILE"},
-    )
-    openml_server: str | None = Field(
-        None,
-        description="API address of an OpenML server other than openml.org",
-        json_schema_extra={"metavar": "URL"},
-    )
-    openml_cache: str | None = Field(
-        None,
-        description="cache folder of the OpenML client",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    amlb: str | None = Field(
-        None,
-        description="AMLB checkout whose benchmark definitions are searched",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    userdir: str | None = Field(
-        None,
-        description="AMLB user directory, which definitions call {user}",
-        json_schema_extra={"metavar": "DIR"},
-    )
-    max_file_size: float = Field(
-        20.0,
-        gt=0,
-        description="largest size of a remote file, and of what a packed file unpacks to, in GiB",
-        json_schema_extra={"metavar": "GIB"},
-    )
+    target: Column | None = None
+    """column of a table to predict"""
+    targets: tuple[Column, ...] = ()
+    """several numeric columns of a table to predict: one task for each, all with the same rows"""
+    kind: Literal["regression", "classification", "binary", "multiclass"] | None = None
+    """kind of the target of a table (default: inferred)"""
+    keep: Columns = ()
+    """column to keep although it looks like an identifier; repeat the flag for several"""
+    drop: Columns = ()
+    """column to leave out; repeat the flag for several, or put commas between them"""
+    read_as: Annotated[
+        dict[str, Literal["number", "category", "date", "ignore"]], Typed("NAME=ROLE")
+    ] = {}
+    """how a column of a table is read: number, category, date (as year, month, day, weekday and
+    seconds) or ignore; repeat the flag for several"""
+    sep: Annotated[str | None, Typed("CHAR")] = None
+    """character between the fields of a CSV file, e.g. ';' or tab (default: comma, or what the
+    first line uses instead)"""
+    decimal: Annotated[Literal[".", ","] | None, Typed("CHAR")] = None
+    """decimal sign of the numbers of a CSV file (default: the point), and of texts that --as reads
+    as numbers (default: what the column shows)"""
+    test_file: Annotated[str | None, Typed("FILE")] = None
+    """file of test rows for a table: one fold instead of random splits"""
+    openml_server: Annotated[str | None, Typed("URL")] = None
+    """API address of an OpenML server other than openml.org"""
+    openml_cache: Folder | None = None
+    """cache folder of the OpenML client"""
+    amlb: Folder | None = None
+    """AMLB checkout whose benchmark definitions are searched"""
+    userdir: Folder | None = None
+    """AMLB user directory, which definitions call {user}"""
+    max_file_size: Annotated[float, Typed("GIB")] = Field(20.0, gt=0)
+    """largest size of a remote file, and of what a packed file unpacks to, in GiB"""
 
     @property
     def max_file_bytes(self) -> int:
@@ -204,42 +187,24 @@ class SplitConfig(Stage):
     Splits are random, unless a column of times or of groups says otherwise.
     """
 
-    folds: int | None = Field(
-        None,
-        ge=1,
-        le=1000,
-        description="number of folds: random splits of a table (default: 5; the paper uses 31), "
-        "or the first folds of a source that defines its own, such as an OpenML task (default: "
-        "all; with two of ten a change must be 2.2 times as large to be shown)",
-    )
-    test_size: float = Field(
-        0.2, gt=0, lt=1, description="share of the rows that each random split tests on"
-    )
-    time: str | None = Field(
-        None,
-        description="column of times: in every split, training rows are older than test rows; "
-        "with --series the times of the series",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    group: str | None = Field(
-        None,
-        description="column of groups, such as a patient or a shop: rows of one group are never "
-        "on both sides of a split",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    cluster_by: str | None = Field(
-        None,
-        description="column of groups whose rows depend on each other, but which a split may "
-        "separate: intervals count groups, not rows (default: --group)",
-        json_schema_extra={"metavar": "COLUMN"},
-    )
-    gap: str | None = Field(
-        None,
-        coerce_numbers_to_str=True,
-        description="with --time: smallest distance in time between training and test rows, as a "
-        "number, or for dates as 7D or 12h (default: none)",
-        json_schema_extra={"metavar": "TEXT"},
-    )
+    folds: int | None = Field(None, ge=1, le=1000)
+    """number of folds: random splits of a table (default: 5; the paper uses 31), or the first folds
+    of a source that defines its own, such as an OpenML task (default: all; with two of ten a change
+    must be 2.2 times as large to be shown)"""
+    test_size: float = Field(0.2, gt=0, lt=1)
+    """share of the rows that each random split tests on"""
+    time: Column | None = None
+    """column of times: in every split, training rows are older than test rows; with --series the
+    times of the series"""
+    group: Column | None = None
+    """column of groups, such as a patient or a shop: rows of one group are never on both sides of a
+    split"""
+    cluster_by: Column | None = None
+    """column of groups whose rows depend on each other, but which a split may separate: intervals
+    count groups, not rows (default: --group)"""
+    gap: Annotated[str | None, Typed("TEXT")] = Field(None, coerce_numbers_to_str=True)
+    """with --time: smallest distance in time between training and test rows, as a number, or for
+    dates as 7D or 12h (default: none)"""
 
     @model_serializer(mode="wrap")
     def _without_unused_order(
@@ -256,147 +221,90 @@ class SplitConfig(Stage):
 class BaselineConfig(Stage):
     """The baseline model F."""
 
-    model: str = Field(
-        "random_forest",
-        description="baseline model F: a short name, an import path, the file of a fitted model or "
-        "of its predictions, or the address of a service (http://... or https://...)",
-    )
-    params: dict[str, Any] = Field(default_factory=dict, description="parameters of F")
-    encoding: Literal["auto", "ordinal", "onehot"] = Field(
-        "auto", description="how F sees categories"
-    )
-    ask_at_most: int | None = Field(
-        None,
-        ge=0,
-        description="largest number of rows that F is asked about in a fold: a forest fitted to "
-        "F's answers searches, and F confirms every row that is kept; 0 is no limit (default: "
-        "100,000 for a service and for models that predict in context, else no limit)",
-        json_schema_extra={"metavar": "ROWS"},
-    )
-    trust_pickle: bool = Field(
-        False,
-        description="load pickle or joblib files; they can run any code, so use this for your own "
-        "files only",
-    )
+    model: str = "random_forest"
+    """baseline model F: a short name, an import path, the file of a fitted model or of its
+    predictions, or the address of a service (http://... or https://...)"""
+    params: dict[str, Any] = {}
+    """parameters of F"""
+    encoding: Literal["auto", "ordinal", "onehot"] = "auto"
+    """how F sees categories"""
+    ask_at_most: Annotated[int | None, Typed("ROWS")] = Field(None, ge=0)
+    """largest number of rows that F is asked about in a fold: a forest fitted to F's answers
+    searches, and F confirms every row that is kept; 0 is no limit (default: 100,000 for a service
+    and for models that predict in context, else no limit)"""
+    trust_pickle: bool = False
+    """load pickle or joblib files; they can run any code, so use this for your own files only"""
 
 
 class HardnessConfig(Stage):
     """The hardness K and the rule that calls a row bad (paper, sections 3, 4.1 and 4.2)."""
 
-    rule: Rule = Field(
-        "auto",
-        description="rule that calls a row bad; auto: what F decides wrongly, or for regression "
-        "the worst --share by loss; paper: band, where F is unsure, or absolute for regression, "
-        "however many rows that are",
-    )
-    alpha: float | None = Field(
-        None,
-        description="threshold of the rule (default: that of --share if it is given, else the "
-        "rule's usual one, unless too few training rows fail it)",
-    )
-    class_alpha: dict[str, float] = Field(
-        default_factory=dict,
-        description="with --rule wrong: threshold of each class label, e.g. spam=0.3,ham=0.6 "
-        "(paper, section 4.2); the other classes keep --alpha",
-    )
-    over: Literal["mean", "intersection", "union"] = Field(
-        "mean",
-        description="with --targets: a row is bad by the mean over the targets (mean), for all "
-        "targets (intersection) or for any (union)",
-    )
-    share: float | None = Field(
-        None,
-        gt=0,
-        le=1,
-        description="share of the rows to call bad, the hardest by the rule (default: 0.1 where "
-        "the rule has no usual threshold or too few training rows fail it)",
-    )
+    rule: Rule = "auto"
+    """rule that calls a row bad; auto: what F decides wrongly, or for regression the worst --share
+    by loss; paper: band, where F is unsure, or absolute for regression, however many rows that
+    are"""
+    alpha: float | None = None
+    """threshold of the rule (default: that of --share if it is given, else the rule's usual one,
+    unless too few training rows fail it)"""
+    class_alpha: dict[str, float] = {}
+    """with --rule wrong: threshold of each class label, e.g. spam=0.3,ham=0.6 (paper, section 4.2);
+    the other classes keep --alpha"""
+    over: Literal["mean", "intersection", "union"] = "mean"
+    """with --targets: a row is bad by the mean over the targets (mean), for all targets
+    (intersection) or for any (union)"""
+    share: float | None = Field(None, gt=0, le=1)
+    """share of the rows to call bad, the hardest by the rule (default: 0.1 where the rule has no
+    usual threshold or too few training rows fail it)"""
 
 
 class Operators(Stage):
     """How the search moves rows, and how long it searches; each preset has its own."""
 
-    population: int = Field(
-        20, ge=2, le=10000, description="individuals in the search for an augmented row"
-    )
-    generations: int = Field(
-        10, ge=0, le=10000, description="generations of the search"
-    )
-    tries: int = Field(
-        5,
-        ge=1,
-        le=100,
-        description="largest number of searches for a bad row that lacks augmented rows",
-    )
-    fitness: Literal["error", "reducible"] = Field(
-        "error",
-        description="what the search increases: F's error on the label, or the difference between "
-        "the oracle and F",
-    )
-    sigma2: float = Field(
-        0.0002, ge=0, description="variance of the noise added to a regression target"
-    )
-    flip: float = Field(
-        0.0, ge=0, le=1, description="probability of flipping a class label"
-    )
-    start: Literal["near", "unique"] = Field(
-        "near",
-        description="first population: mutated copies of the bad row (near), or values drawn from "
-        "each column (unique)",
-    )
-    categoricals: Literal["frozen", "free"] = Field(
-        "frozen",
-        description="whether the search may change categories (free) or not (frozen)",
-    )
-    mutation: float = Field(
-        0.2, ge=0, le=1, description="probability that a gene mutates, p_m in the paper"
-    )
-    strength: float = Field(
-        0.025,
-        ge=0,
-        description="mutation strength as a share of the column's range, s_m in the paper",
-    )
-    crossover: float = Field(
-        0.7, ge=0, le=1, description="probability that a pair is crossed"
-    )
-    jitter: float = Field(
-        0.025,
-        ge=0,
-        description="noise on numeric columns after the search, as a share of the column's range",
-    )
-    reapply: bool = Field(
-        True, description="drop made rows on which F does not fail after all"
-    )
-    agreement: bool = Field(
-        True,
-        description="drop made rows whose label the oracle contradicts, and more than it "
-        "contradicts the row that they were made from",
-    )
+    population: int = Field(20, ge=2, le=10000)
+    """individuals in the search for an augmented row"""
+    generations: int = Field(10, ge=0, le=10000)
+    """generations of the search"""
+    tries: int = Field(5, ge=1, le=100)
+    """largest number of searches for a bad row that lacks augmented rows"""
+    fitness: Literal["error", "reducible"] = "error"
+    """what the search increases: F's error on the label, or the difference between the oracle and
+    F"""
+    sigma2: float = Field(0.0002, ge=0)
+    """variance of the noise added to a regression target"""
+    flip: float = Field(0.0, ge=0, le=1)
+    """probability of flipping a class label"""
+    start: Literal["near", "unique"] = "near"
+    """first population: mutated copies of the bad row (near), or values drawn from each column
+    (unique)"""
+    categoricals: Literal["frozen", "free"] = "frozen"
+    """whether the search may change categories (free) or not (frozen)"""
+    mutation: float = Field(0.2, ge=0, le=1)
+    """probability that a gene mutates, p_m in the paper"""
+    strength: float = Field(0.025, ge=0)
+    """mutation strength as a share of the column's range, s_m in the paper"""
+    crossover: float = Field(0.7, ge=0, le=1)
+    """probability that a pair is crossed"""
+    jitter: float = Field(0.025, ge=0)
+    """noise on numeric columns after the search, as a share of the column's range"""
+    reapply: bool = True
+    """drop made rows on which F does not fail after all"""
+    agreement: bool = True
+    """drop made rows whose label the oracle contradicts, and more than it contradicts the row that
+    they were made from"""
 
 
 class SearchConfig(Stage):
     """The genetic augmentation (paper, section 4.3 and Algorithm 1)."""
 
-    copies: int = Field(
-        5,
-        ge=0,
-        le=1000,
-        description="number of augmented rows to make from each bad row",
-    )
-    max_rows: int = Field(
-        5000, ge=1, description="largest number of augmented rows in a fold"
-    )
-    kappa: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="weight of the error in the fitness (default: calibrated in each fold on the "
-        "failures among the training rows)",
-    )
-    operators: Operators = Field(
-        default_factory=Operators,
-        description="how the search moves rows, as the preset has it",
-    )
+    copies: int = Field(5, ge=0, le=1000)
+    """number of augmented rows to make from each bad row"""
+    max_rows: int = Field(5000, ge=1)
+    """largest number of augmented rows in a fold"""
+    kappa: float | None = Field(None, ge=0, le=1)
+    """weight of the error in the fitness (default: calibrated in each fold on the failures among
+    the training rows)"""
+    operators: Operators = Field(default_factory=Operators)
+    """how the search moves rows, as the preset has it"""
 
     @property
     def pressure(self) -> float:
@@ -407,88 +315,51 @@ class SearchConfig(Stage):
 class RelationsConfig(Stage):
     """Relations between columns that made rows must satisfy."""
 
-    mine: bool = Field(
-        True,
-        description="find relations that hold in every training row, and make rows that keep them",
-    )
-    frozen: tuple[str, ...] = Field(
-        (),
-        description="column in which a made row keeps the value of the real row that it was made "
-        "from; repeat the flag for several",
-        json_schema_extra={"repeatable": True, "metavar": "COLUMN"},
-    )
-    one_way: dict[str, Literal["up", "down"]] = Field(
-        default_factory=dict,
-        description="columns that may only increase or only decrease, e.g. age=up,debt=down",
-    )
-    one_hot: tuple[tuple[str, ...], ...] = Field(
-        (), description="groups of columns of which exactly one is 1 in each row"
-    )
-    combinations: tuple[tuple[str, ...], ...] = Field(
-        (),
-        description="groups of columns whose values must occur together in a real row",
-    )
-    rules: tuple[str, ...] = Field(
-        (),
-        description="condition that made rows must satisfy, e.g. 'a <= b' or "
-        "'a == 0 implies b == 0'; repeat the flag for several",
-        json_schema_extra={"repeatable": True, "metavar": "RULE"},
-    )
-    drop: tuple[str, ...] = Field(
-        (),
-        description="with --mine: relation to ignore; repeat the flag for several",
-        json_schema_extra={"repeatable": True, "metavar": "RULE"},
-    )
+    mine: bool = True
+    """find relations that hold in every training row, and make rows that keep them"""
+    frozen: Columns = ()
+    """column in which a made row keeps the value of the real row that it was made from; repeat the
+    flag for several"""
+    one_way: dict[str, Literal["up", "down"]] = {}
+    """columns that may only increase or only decrease, e.g. age=up,debt=down"""
+    one_hot: tuple[tuple[str, ...], ...] = ()
+    """groups of columns of which exactly one is 1 in each row"""
+    combinations: tuple[tuple[str, ...], ...] = ()
+    """groups of columns whose values must occur together in a real row"""
+    rules: Rules = ()
+    """condition that made rows must satisfy, e.g. 'a <= b' or 'a == 0 implies b == 0'; repeat the
+    flag for several"""
+    drop: Rules = ()
+    """with --mine: relation to ignore; repeat the flag for several"""
 
 
 class SynthesizerConfig(Stage):
     """The generative model of hard rows (paper, sections 4.4 and 5.6)."""
 
-    name: str = Field(
-        "vae",
-        description="generative model: vae, copula, local, swarm, vae_paper or vae_posterior; with "
-        "the extra sdv also ctgan, tvae, copulagan or sdv_copula",
-    )
-    learn_from: Literal["failures", "population"] = Field(
-        "failures",
-        description="rows that the synthesizer learns from: the bad and augmented rows (failures), "
-        "or all training rows (population; the default of swarm), in which case it keeps only the "
-        "rows on which the oracle expects F to fail",
-    )
+    name: str = "vae"
+    """generative model: vae, copula, local, swarm, vae_paper or vae_posterior; with the extra sdv
+    also ctgan, tvae, copulagan or sdv_copula"""
+    learn_from: Literal["failures", "population"] = "failures"
+    """rows that the synthesizer learns from: the bad and augmented rows (failures), or all training
+    rows (population; the default of swarm), in which case it keeps only the rows on which the
+    oracle expects F to fail"""
     objective: tuple[
         Literal["difficult", "separate", "novel", "consistent", "personalised"], ...
-    ] = Field(
-        ("difficult",),
-        min_length=1,
-        description="swarm: what mixtures of generators are searched for: difficult, separate, "
-        "novel, consistent or personalised; several count alike",
-    )
-    search: Literal["pso", "pso_code", "cma", "soups", "none"] = Field(
-        "pso",
-        description="swarm: search among the mixtures: the paper's particle swarm (pso), the same "
-        "as its code has it (pso_code), cma, random convex mixtures (soups), or none",
-    )
-    labels: Literal["honest", "literal"] = Field(
-        "honest",
-        description="with --learn-from population: whose labels count and are written, the "
-        "oracle's (honest) or the generator's own (literal)",
-    )
-    times: float = Field(
-        5.0,
-        ge=0,
-        le=1000,
-        description="number of synthetic rows for each augmented row",
-    )
-    epochs: int = Field(
-        150,
-        ge=1,
-        le=100_000,
-        description="number of passes over the rows that the synthesizer learns from",
-    )
-    params: dict[str, Any] = Field(
-        default_factory=dict,
-        description="more parameters of the synthesizer, e.g. latent=64,device=cpu of vae",
-    )
+    ] = Field(("difficult",), min_length=1)
+    """swarm: what mixtures of generators are searched for: difficult, separate, novel, consistent
+    or personalised; several count alike"""
+    search: Literal["pso", "pso_code", "cma", "soups", "none"] = "pso"
+    """swarm: search among the mixtures: the paper's particle swarm (pso), the same as its code has
+    it (pso_code), cma, random convex mixtures (soups), or none"""
+    labels: Literal["honest", "literal"] = "honest"
+    """with --learn-from population: whose labels count and are written, the oracle's (honest) or
+    the generator's own (literal)"""
+    times: float = Field(5.0, ge=0, le=1000)
+    """number of synthetic rows for each augmented row"""
+    epochs: int = Field(150, ge=1, le=100_000)
+    """number of passes over the rows that the synthesizer learns from"""
+    params: dict[str, Any] = {}
+    """more parameters of the synthesizer, e.g. latent=64,device=cpu of vae"""
 
     @model_validator(mode="before")
     @classmethod
@@ -528,23 +399,18 @@ CompositionPart = Literal["weighted", "bad", "ga", "synthetic"]
 class GenerateConfig(Stage):
     """Everything that decides what ``hardsynth generate`` writes."""
 
-    name: str = Field("hardsynth", description="name of the benchmark definition")
-    seed: int = Field(1, ge=0, lt=2**31, description="random seed")
-    preset: Literal["faithful", "stress", "literal"] = Field(
-        "faithful",
-        description="set of defaults: faithful keeps labels true, stress explores, literal has the "
-        "settings of the paper",
-    )
-    composition: tuple[CompositionPart, ...] = Field(
-        (),
-        description="what the test file of a main task holds: any of weighted, bad, ga and "
-        "synthetic (bad,synthetic is the paper's); none by default, and no main task",
-    )
-    train_hard: bool = Field(
-        True,
-        description="also write <task>_hard, whose training file holds the failures among the "
-        "training rows",
-    )
+    name: str = "hardsynth"
+    """name of the benchmark definition"""
+    seed: int = Field(1, ge=0, lt=2**31)
+    """random seed"""
+    preset: Literal["faithful", "stress", "literal"] = "faithful"
+    """set of defaults: faithful keeps labels true, stress explores, literal has the settings of the
+    paper"""
+    composition: tuple[CompositionPart, ...] = ()
+    """what the test file of a main task holds: any of weighted, bad, ga and synthetic
+    (bad,synthetic is the paper's); none by default, and no main task"""
+    train_hard: bool = True
+    """also write <task>_hard, whose training file holds the failures among the training rows"""
     source: SourceConfig = Field(default_factory=SourceConfig)
     split: SplitConfig = Field(default_factory=SplitConfig)
     baseline: BaselineConfig = Field(default_factory=BaselineConfig)

@@ -144,6 +144,8 @@ def _values(annotation: Any) -> str:
     arguments = typing.get_args(annotation)
     options = [part for part in arguments if part is not type(None)]
     origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _values(arguments[0])
     if origin is typing.Literal:
         return " | ".join(str(option) for option in options)
     if origin is dict:

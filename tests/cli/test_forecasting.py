@@ -59,6 +59,12 @@ def test_a_definition_says_what_the_flags_would(table, tmp_path, output_of):
     )
 
 
+def test_bundled_series_have_columns_and_any_horizon(refused, output_of):
+    words = "compare bundled/series --baseline drift --candidate theta --horizon 3"
+    assert "better than F" in output_of(words, "--origins 12 --alpha 1 --refits 0")
+    assert "--series has no effect on bundled/series" in refused(words, "--series x")
+
+
 def test_series_and_tables_are_not_mixed(table, tmp_path, refused):
     words = ["generate", "bundled/series", table, "-o", str(tmp_path / "hard")]
     assert "is of series and" in refused(words)

@@ -48,6 +48,19 @@ def test_the_help_of_a_command_is_short_and_every_flag_is_explained(name, capsys
     assert (hidden in text) is (n_flags > len(shown))
 
 
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_what_a_form_names_are_flags(name):
+    flags = COMMANDS[name].flags
+    names = {flag.name for flag in flags} | {
+        flag.name.partition(".")[0] for flag in flags
+    }
+    groups = {flag.group for flag in flags}
+    # one word must not mean both
+    assert not names & groups
+    for form in COMMANDS[name].forms:
+        assert {*(form.only or ()), *form.unused} <= names | groups
+
+
 @pytest.mark.parametrize("columns", ["20", "60", "300"])
 def test_help_is_plain_text_as_wide_as_the_terminal(columns, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)

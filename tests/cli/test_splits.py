@@ -57,7 +57,7 @@ def test_a_suite_says_how_its_rows_were_split_and_keeps_the_groups(visits, tmp_p
     [
         (["--time", "dey"], "did you mean 'day'"),
         (["--gap", "3D"], "add --time COLUMN"),
-        (["--series", "patient", "--group", "day"], "is for the rows of a plain table"),
+        (["--series", "patient", "--group", "day"], "--group has no effect on series"),
         (["--horizon", "3"], "series need --series and --time, too"),
     ],
 )
