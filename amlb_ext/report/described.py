@@ -19,20 +19,14 @@ from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.charts import contrast_chart, slice_chart
+from amlb_ext.report.charts import contrast_chart
 from amlb_ext.report.compare import (
     TaskComparison,
     best_first,
     is_control_framework,
 )
 from amlb_ext.report.losses import predicted_by_f
-from amlb_ext.report.model import (
-    BuiltTask,
-    Chart,
-    ColourRole,
-    ReportSection,
-    TaskReport,
-)
+from amlb_ext.report.model import BuiltTask, ColourRole, ReportSection, TaskReport
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.tables import percent_range
 from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
@@ -153,14 +147,11 @@ def describe_task(
     how_units_count = f"{reason[0].upper()}{reason[1:]}."
     if not compared.weighting.is_weighted:
         how_units_count += " Nothing is claimed where F fails."
-    charts: list[Chart | None] = []
+    chart = None
     if settings.points:
-        charts = [
-            contrast_chart(
-                f"{task}-contrasts", contrasts, settings.colours, judged.unit
-            ),
-            slice_chart(f"{task}-slices", slice_losses, settings.colours, loss=loss),
-        ]
+        chart = contrast_chart(
+            f"{task}-contrasts", contrasts, settings.colours, judged.unit
+        )
     return BuiltTask(
         report=TaskReport(
             name=task,
@@ -177,7 +168,7 @@ def describe_task(
             pairs=comparison.pairs,
             slices=slices.table,
             slice_losses=slice_losses,
-            charts=tuple(chart for chart in charts if chart is not None),
+            charts=() if chart is None else (chart,),
             notes=tuple(
                 f"{error.message}, so it is not judged here"
                 for error in lacking.values()

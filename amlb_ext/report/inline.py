@@ -97,8 +97,7 @@ def _tell_marks(tree: ET.Element, gid: str, texts: Sequence[str]) -> None:
     group = tree.find(f".//{_SVG}g[@id='{gid}']")
     if group is None:
         return
-    # marks of a series refer to one shape; a bar is a shape of its own
-    marks = group.findall(f".//{_SVG}use") or group.findall(f"./{_SVG}path")
+    marks = group.findall(f".//{_SVG}use")
     if len(marks) == len(texts):
         for mark, text in zip(marks, texts, strict=True):
             mark.append(_text_node("title", text))

@@ -116,8 +116,7 @@ def build_result_task(
         metric=found.measured.metric,
         predicted=partial(predicted_by, full),
     )
-    views = {"full": full}
-    parts = report_parts(views, judged.compared.weights)
+    parts = report_parts({"full": full}, judged.compared.weights)
     for name in sorted(full.f):
         if task.labels:
             notes += sure_notes(full.f[name][full.scored(name)], name)
@@ -141,7 +140,7 @@ def build_result_task(
         folds=len(read.folds),
         warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
         scores=score_parts(task.name, parts, settings.level),
-        charts=draw_task_charts(built.report, views, comparison, settings),
+        charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
     return replace(

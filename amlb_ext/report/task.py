@@ -162,7 +162,7 @@ def build_task_report(
         certificate=certificate,
         warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, settings.level),
-        charts=draw_task_charts(built.report, views, comparison, settings),
+        charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -300,7 +300,7 @@ def test_rows_by_part(suite: SuiteFiles, task: str) -> dict[str, int]:
 
 def draw_task_charts(
     report: TaskReport,
-    views: Mapping[str, TaskPredictions],
+    full: TaskPredictions,
     comparison: TaskComparison,
     settings: TaskSettings,
 ) -> tuple[Chart, ...]:
@@ -308,7 +308,7 @@ def draw_task_charts(
     if not settings.points:
         return ()
     order = best_first(comparison.contrasts)
-    full, colours = views["full"], settings.colours
+    colours = settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         compared = comparison.judged.compared
@@ -322,9 +322,7 @@ def draw_task_charts(
         models = charts.truth_chart(
             report.name, full, order, colours=colours, most=most
         )
-    target = charts.target_chart(f"{report.name}-target", views)
-    task_charts = [*report.charts, target, models]
-    shown = [chart for chart in task_charts if chart is not None]
+    shown = [chart for chart in (*report.charts, models) if chart is not None]
     return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 
 
