@@ -357,7 +357,7 @@ def assemble_report(
     duels = [one.duels for one in judged]
     gains = [record for one in judged for record in one.gains]
     over_tasks = [
-        win_section(contrasts, duels, unit, level, charts=has_charts),
+        win_section(contrasts, duels, unit, level),
         gain_section(gains, unit, level, charts=has_charts),
     ]
     # "not run" is listed too: the reader sees what a verdict does not rest on.

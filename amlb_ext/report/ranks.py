@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.core.display import format_count, shorten_text
@@ -227,54 +226,6 @@ def _draw_entrants(
             color=INK,
             size=9.5,
         )
-
-
-def draw_win_matrix(
-    names: Sequence[str],
-    counts: Mapping[tuple[str, str], tuple[int, int, int]],
-    chart: Chart,
-) -> str:
-    """Return a picture of who wins against whom: the more of one kind, the deeper the colour.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of rows and columns.
-    counts : mapping of (str, str) to (int, int, int)
-        Tasks on which the first is better, on which it is worse, and all, by pair.
-    chart : Chart
-        How it is called, and what is read out.
-
-    Returns
-    -------
-    str
-    """
-    short = [shorten_text(name, 20) for name in names]
-    with canvas(chart.key):
-        side = 1.6 + 0.62 * len(names)
-        figure = Figure((side + 0.4, side - 0.6), dpi=POINTS_PER_INCH)
-        axes = figure.subplots()
-        for y, first in enumerate(names):
-            for x, second in enumerate(names):
-                better, worse, n_tasks = counts.get((first, second), (0, 0, 0))
-                if not n_tasks:
-                    continue
-                balance = (better - worse) / n_tasks
-                colour = COLOUR["c0" if balance > 0 else "bad"]
-                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour)
-                cell.set_alpha(0.45 * abs(balance))
-                axes.add_patch(cell)
-                told = f"{better}–{worse}"
-                axes.text(x, y, told, ha="center", va="center", color=INK)
-        axes.set_xlim(-0.5, len(names) - 0.5)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xticks(range(len(names)), short, rotation=38, ha="left")
-        axes.set_yticks(range(len(names)), short)
-        axes.xaxis.set_ticks_position("top")
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        return figure_to_svg(figure, chart)
 
 
 def alike_runs(p_values: np.ndarray, alpha: float) -> list[tuple[int, int]]:

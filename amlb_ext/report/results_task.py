@@ -126,11 +126,6 @@ def build_result_task(
     if len(absent):
         numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
         notes.append(f"without F's predictions, not compared: fold {numbers}")
-    incomplete = {
-        row["framework"]: row["reason"]
-        for row in comparison.contrasts.to_dict("records")
-        if row["verdict"] == "incomplete"
-    }
     report = replace(
         built.report,
         kind=task.kind.value,
@@ -138,7 +133,6 @@ def build_result_task(
         labels=task.labels,
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
-        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
         scores=score_parts(task.name, parts, settings.level),
         charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),

@@ -42,6 +42,7 @@ from amlb_ext.report.coders import (
     read_coder_runs,
     run_violins,
     runs_chart,
+    runs_section,
     submissions_section,
 )
 from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
@@ -387,7 +388,10 @@ def _task_report(
         )
     ]
     if runs:
-        sections += coder_sections(scores, runs, jobs, kinds)
+        coders = scores[scores["framework"].map(kinds) == "coder"]
+        shown = ["task", "framework", "runs", "mean", *CODER_COLUMNS]
+        coders = coders[shown].rename(columns={"mean": "selected"})
+        sections += [*coder_sections(coders, runs), runs_section(runs, jobs)]
     chart = None
     if charts and len(scores):
         of_task = jobs[(jobs["amlb_task"] == task.name) & (jobs["status"] == "scored")]

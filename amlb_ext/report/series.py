@@ -377,7 +377,6 @@ def _build_table(
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
         certificate=certificate,
-        warnings=tuple(f"{name}: {why}." for name, why in incomplete.items()),
         scores=_score_table(built.report, failing, everyone, settings.level),
         notes=(
             *built.report.notes,

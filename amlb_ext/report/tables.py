@@ -14,6 +14,7 @@ from amlb_ext.report.metrics import VERDICT_METRIC
 from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.stats.window_losses import WINDOW_LOSSES
+from amlb_ext.validity import Certificate
 
 #: A row of a table, by column.
 Record = dict[str, Any]
@@ -220,16 +221,16 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
         filled = [frame for frame in frames if len(frame)]
         # Without any row the columns of the first task's table are kept.
         stacked[name] = pd.concat(filled or frames[:1], ignore_index=bool(filled))
-    measures = []
-    for task in report.tasks:
-        if task.certificate is not None:
-            shared = {"task": task.name, "verdict": task.certificate.verdict}
-            measures += [shared | vars(m) for m in task.certificate.measures]
+    certificates = {
+        task.name: task.certificate
+        for task in report.tasks
+        if task.certificate is not None
+    }
     tables = {
         "overall": report.overall,
         **stacked,
         "ranks": _rank_table(report),
-        "measures": pd.DataFrame(measures),
+        "measures": certificate_table(certificates),
         "jobs": report.jobs,
         "frameworks": report.frameworks,
     }
@@ -239,6 +240,15 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
     for key, frames in sections.items():
         tables[key] = pd.concat(frames, ignore_index=True)
     return {name: table for name, table in tables.items() if len(table.columns)}
+
+
+def certificate_table(certificates: Mapping[str, Certificate]) -> pd.DataFrame:
+    """Return the measures of certificates, a row for each task and measure."""
+    rows = []
+    for task, certificate in certificates.items():
+        shared = {"task": task, "verdict": certificate.verdict}
+        rows += [shared | vars(measure) for measure in certificate.measures]
+    return pd.DataFrame(rows)
 
 
 def table_titles(report: SuiteReport) -> dict[str, str]:

@@ -148,9 +148,6 @@ def build_task_report(
         for note in fold_notes(suite.manifest, task)
         if note.kind not in (ROWS_LEFT_OUT, CELLS_REPLACED)
     ]
-    incomplete_warnings = [
-        f"{framework}: {why}." for framework, why in incomplete.items()
-    ]
     report = replace(
         built.report,
         title=source_name if source_name and len(namesakes) == 1 else task,
@@ -160,7 +157,6 @@ def build_task_report(
         rows=test_rows_by_part(suite, task),
         folds=n_folds,
         certificate=certificate,
-        warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, settings.level),
         charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),

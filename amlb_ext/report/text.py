@@ -18,9 +18,9 @@ from amlb_ext.core.display import (
     shorten_text,
     text_table,
 )
-from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
+from amlb_ext.report.overall import answer_matrix
 from amlb_ext.report.tables import (
     PARTS,
     column_heading,
@@ -33,7 +33,7 @@ from amlb_ext.report.tables import (
 from amlb_ext.stats.claims import verdict_text
 
 WIDTH = 100
-#: Of more tasks each is told in a few lines; the page has them whole.
+#: Of more tasks each has its certificate alone below the first table; the page has them whole.
 MANY_TASKS = 8
 #: Reasons for jobs without a score that are listed.
 _MOST_GROUPS = 20
@@ -55,6 +55,7 @@ def report_text(report: SuiteReport) -> str:
     # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
+    lines += _matrix_lines(report)
     for section in report.sections:
         lines += ["", *_section_lines(section)]
     for warning in report.warnings:
@@ -80,6 +81,30 @@ def report_text(report: SuiteReport) -> str:
         lines += ["", *_task_lines(task, report, is_short)]
     lines += _job_lines(report)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _matrix_lines(report: SuiteReport) -> list[str]:
+    """Return the first table of the page: how each candidate changes F's loss on each task."""
+    matrix = answer_matrix(report.tasks, report.overall, report.level)
+    if not (matrix.rows and matrix.frameworks):
+        return []
+    rows = []
+    for row in matrix.rows:
+        cells = [shorten_text(row.task.shown_name, 40)]
+        for framework in matrix.frameworks:
+            cell = row.cells.get(framework)
+            answer = f"{cell.overall.mark.sign} {cell.overall.shown()}" if cell else "–"
+            cells.append(answer)
+        rows.append(cells)
+    headers = ["task", *(shorten_text(name) for name in matrix.frameworks)]
+    legend = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
+    return [
+        "",
+        f"Change of F's loss on all {report.unit.many}; negative is better",
+        *text_table(headers, rows).splitlines(),
+        *_wrap_text("; ".join(legend)),
+        "",
+    ]
 
 
 def _section_lines(section: ReportSection, indent: int = 0) -> list[str]:
@@ -126,13 +151,13 @@ def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[s
     for warning in task.warnings:
         lines += _wrap_text(f"WARNING: {warning}", 2)
     if is_short:
-        return [*lines, *_contrast_lines(task, report.level, is_short)]
+        return lines
     for note in task.notes[:_MOST_NOTES]:
         lines += _wrap_text(f"note: {note}", 2)
     if len(task.notes) > _MOST_NOTES:
         lines.append(f"  and {len(task.notes) - _MOST_NOTES} more notes, on the page")
     lines += _count_lines(task)
-    lines += _contrast_lines(task, report.level, is_short)
+    lines += _contrast_lines(task, report.level)
     lines += _pair_lines(task)
     if len(task.slices.columns):
         lines += _slice_lines(task)
@@ -170,8 +195,8 @@ def _count_lines(task: TaskReport) -> list[str]:
     return lines
 
 
-def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]:
-    """Return frameworks against F; of many tasks the candidates alone."""
+def _contrast_lines(task: TaskReport, level: float) -> list[str]:
+    """Return frameworks against F."""
     region = {row["framework"]: row for row in table_records(task.asked("region"))}
     larger = {}
     for row in table_records(task.asked("region minus elsewhere")):
@@ -179,30 +204,26 @@ def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]
     rows = []
     for overall in table_records(task.asked("all rows")):
         framework = overall["framework"]
-        if is_short and is_control_framework(framework):
-            continue
         there = region[framework]
+        null_mean = format_number(there["null_difference"])
+        null_error = format_number(there["null_se"])
         cells = [
             shorten_text(framework),
             overall["folds"],
             format_interval(overall),
             _verdict_text(task, overall, level),
+            format_interval(there),
+            _verdict_text(task, there, level),
+            f"{null_mean} ± {null_error}",
+            larger.get(framework, "-"),
         ]
-        cells += [format_interval(there), _verdict_text(task, there, level)]
-        if not is_short:
-            null_mean = format_number(there["null_difference"])
-            null_error = format_number(there["null_se"])
-            cells += [f"{null_mean} ± {null_error}", larger.get(framework, "-")]
         rows.append(cells)
     if not rows:
         return []
     unit = task.unit
     headers = ["framework", unit.fold + "s", f"minus F, all {unit.many}", "verdict"]
-    headers += ["where F fails", "verdict"]
-    title = f"  {task.loss} minus F's ({level:.0%} interval)"
-    if not is_short:
-        headers += ["null ± s.e.", "there"]
-        title += f"; null: {unit.refits} of F, where F fails"
+    headers += ["where F fails", "verdict", "null ± s.e.", "there"]
+    title = f"  {task.loss} minus F's ({level:.0%} interval); null: {unit.refits} of F, where F fails"
     return [title, *text_table(headers, rows, indent=2).splitlines()]
 
 
@@ -335,7 +356,7 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
 
 def report_summary(report: SuiteReport, path: Path) -> str:
     """Return what ``hardsynth report`` prints when it has written its page."""
-    lines = list(report.verdict)
+    lines = [*report.verdict, *_matrix_lines(report)]
     lines += report.caveats
     lines += [f"warning: {warning}" for warning in report.warnings]
     lines += _command_lines(report)
