@@ -14,30 +14,12 @@ written · ``notebook`` the same as data frames (``Suite``).
 """
 
 from amlb_ext.report.build import build_report
-from amlb_ext.report.model import (
-    Chart,
-    ChartSeries,
-    FrameworkRanks,
-    ReportSection,
-    SuiteReport,
-    TaskReport,
-)
-from amlb_ext.report.notebook import Suite
 from amlb_ext.report.page import report_as_json, write_report
-from amlb_ext.report.results_folder import build_results_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.report.text import report_summary, report_text
 
 __all__ = [
-    "Chart",
-    "ChartSeries",
-    "FrameworkRanks",
-    "ReportSection",
-    "Suite",
-    "SuiteReport",
-    "TaskReport",
     "build_report",
-    "build_results_report",
     "report_as_json",
     "report_summary",
     "report_tables",

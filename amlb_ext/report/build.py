@@ -506,12 +506,13 @@ def framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def job_warnings(jobs: pd.DataFrame) -> list[str]:
-    """Return one sentence per reason for which jobs have no usable score."""
+    """Return one sentence per status of jobs without a usable score."""
     warnings = []
     happened = {
         "refused": "{} refused, whose predictions do not fit the test rows",
         "failed": "{} failed",
         "missing": "{} left no result",
+        "not run": "{} of the definition not run",
     }
     for status, text in happened.items():
         affected = jobs[jobs["status"] == status]
@@ -523,13 +524,8 @@ def job_warnings(jobs: pd.DataFrame) -> list[str]:
         by_framework = _count_by_framework(affected)
         counts = f"{counted} ({by_framework})."
         job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
-        warnings.append(f"{counts} The first: {job}: {first['reason']}")
-    not_run = jobs[jobs["status"] == "not run"]
-    if len(not_run):
-        by_framework = _count_by_framework(not_run)
-        counted = format_count(len(not_run), "job")
-        verb = "was" if len(not_run) == 1 else "were"
-        warnings.append(f"{counted} of the definition {verb} not run ({by_framework}).")
+        why = f": {first['reason']}" if first["reason"] else ""
+        warnings.append(f"{counts} The first: {job}{why}")
     return warnings
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from amlb_ext.core.display import format_percent, shorten_text
 from amlb_ext.core.unit import F, Unit
+from amlb_ext.models.columns import list_names
 from amlb_ext.report.compare import is_baseline_framework, is_control_framework
 from amlb_ext.report.model import FrameworkRanks, TaskReport
 from amlb_ext.report.tables import table_records
@@ -423,7 +424,7 @@ def verdict_sentence(matrix: AnswerMatrix, unit: Unit) -> str:
     ]
     text = f"F is beaten on {by_whom[0]}"
     if len(judged) > 1:
-        text = f"F is beaten on {len(beaten)} of {len(judged)} tasks: {_join_names(by_whom)}"
+        text = f"F is beaten on {len(beaten)} of {len(judged)} tasks: {list_names(by_whom)}"
     alone = [
         row
         for row in beaten
@@ -434,7 +435,7 @@ def verdict_sentence(matrix: AnswerMatrix, unit: Unit) -> str:
     if len(alone) == len(beaten):
         which = "the task is" if len(alone) == 1 else "each task is"
         return f"{text}, but only if {which} looked at alone."
-    names = _list_few([row.task.shown_name for row in alone])
+    names = list_names(_cut_name(row.task.shown_name) for row in alone)
     return f"{text}; on {names} only if looked at alone."
 
 
@@ -481,7 +482,7 @@ def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
                     alarms.append(f"{word} than F {where} on {share}")
         if alarms:
             sentences.append(
-                f"Beware: {framework} is called {_join_names(alarms)}. Other verdicts can be wrong "
+                f"Beware: {framework} is called {list_names(alarms)}. Other verdicts can be wrong "
                 "likewise: F's re-fits vary less than they should (hardsynth certify --refits 20 "
                 "gives a better estimate)."
             )
@@ -499,46 +500,36 @@ def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
 
 def _withheld_sentences(tasks: Sequence[TaskReport], unit: Unit) -> list[str]:
     """Return on which tasks nothing is claimed, and why."""
-    sentences = []
     # Where no claim is made, it does not matter how its units would have counted.
     unweighted = [task for task in tasks if not task.no_claim and not task.weighted]
-    if unweighted:
-        sentences.append(
-            f"On {_list_among(unweighted, tasks)} the weights of the region are worth too few "
-            f"{unit.many}: nothing is claimed where F fails there."
-        )
     unclaimed = [task for task in tasks if task.no_claim]
-    if unclaimed:
-        sentences.append(
-            f"No claim about gains where F fails is made on {_list_among(unclaimed, tasks)}; the "
-            "section of each task says why."
-        )
     heavy = [task for task in tasks if task.heavy_tail]
-    if heavy:
-        sentences.append(
-            f"The largest errors decide on {_list_among(heavy, tasks)}: where that is so no "
-            "verdict is given, and the figures are of errors as they are. Decide there by another "
-            "loss, e.g. the absolute error."
-        )
-    return sentences
+    reasons = (
+        (
+            unweighted,
+            f"the weights of the region are worth too few {unit.many}: nothing is claimed where F "
+            "fails there",
+        ),
+        (
+            unclaimed,
+            "no claim about gains where F fails is made; the section of each task says why",
+        ),
+        (
+            heavy,
+            "the largest errors decide: where that is so no verdict is given, and the figures are "
+            "of errors as they are. Decide there by another loss, e.g. the absolute error",
+        ),
+    )
+    return [f"On {_list_among(named, tasks)} {why}." for named, why in reasons if named]
 
 
 def _cut_name(name: str) -> str:
     return shorten_text(name, 40)
 
 
-def _join_names(names: Sequence[str], most: int = 8) -> str:
-    """Return the first names as they stand in a sentence: a, b and c."""
-    shown = list(names[:most])
-    if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    *others, last = shown
-    return f"{', '.join(others)} and {last}" if others else last
-
-
 def _list_among(named: Sequence[TaskReport], tasks: Sequence[TaskReport]) -> str:
     """Return how many of the tasks these are, and the first of them."""
-    names = _list_few([task.shown_name for task in named])
+    names = list_names(_cut_name(task.shown_name) for task in named)
     if len(tasks) == 1:
         return names
     return f"{_share_of_tasks(len(named), len(tasks))} ({names})"
@@ -546,13 +537,3 @@ def _list_among(named: Sequence[TaskReport], tasks: Sequence[TaskReport]) -> str
 
 def _share_of_tasks(count: int, n_tasks: int) -> str:
     return "the only task" if n_tasks == 1 else f"{count} of {n_tasks} tasks"
-
-
-def _list_few(names: Sequence[str], most: int = 4) -> str:
-    """Return the first names, each cut to 40 characters, and how many more there are."""
-    shown = [_cut_name(name) for name in names[:most]]
-    listed = ", ".join(shown)
-    n_more = len(names) - most
-    if n_more > 0:
-        listed += f" and {n_more} more"
-    return listed

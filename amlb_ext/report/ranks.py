@@ -166,8 +166,14 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
         figure = Figure((width, 3.0), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
         means = mean.to_numpy(dtype=float)
-        lowest = _draw_bars(axes, means, p_values.to_numpy(dtype=float))
-        _draw_entrants(axes, means, labels, lowest)
+        # bars join entrants that cannot be told apart
+        runs = alike_runs(p_values.to_numpy(dtype=float), RANK_LEVEL)
+        for level, (first, last) in enumerate(runs, 1):
+            ends = [means[first], means[last]]
+            axes.plot(
+                ends, [-level, -level], color=COLOUR["c0"], linewidth=3.5, zorder=2
+            )
+        _draw_entrants(axes, means, labels, lowest=-len(runs))
         # Marks at the ends of the axis are drawn whole.
         for mark in (*axes.lines, *axes.collections):
             mark.set_clip_on(False)
@@ -191,15 +197,6 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
             about=f"{best} {ranks.about}",
         )
         return figure_to_svg(figure, chart)
-
-
-def _draw_bars(axes: Axes, mean: np.ndarray, p_values: np.ndarray) -> int:
-    """Join entrants that cannot be told apart; return the height of the lowest bar."""
-    runs = alike_runs(p_values, RANK_LEVEL)
-    for level, (first, last) in enumerate(runs, 1):
-        ends = [mean[first], mean[last]]
-        axes.plot(ends, [-level, -level], color=COLOUR["c0"], linewidth=3.5, zorder=2)
-    return -len(runs)
 
 
 def _draw_entrants(

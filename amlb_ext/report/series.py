@@ -409,9 +409,8 @@ def _jobs_of(
     """Return the jobs that a forecaster's predictions of a table stand for."""
     jobs = []
     for task in table.main_tasks:
-        has_predictions = entrant.fev is not None or task.name in entrant.runs
         status, reason = "scored", ""
-        if not has_predictions:
+        if entrant.fev is None and task.name not in entrant.runs:
             status, reason = "missing", "it has no predictions"
         elif isinstance(answers, str):
             status, reason = "refused", answers
@@ -568,10 +567,9 @@ def score_made_windows(
                 continue
             answer = entrant.answer(task.name, windows, framework)
             if isinstance(answer, str):
-                figures = ("mase", "mase_f", "difference", "low", "high")
-                about = {"task": task.name, "framework": framework}
-                nothing = dict.fromkeys(figures, float("nan"))
-                records.append({**about, **nothing, "use": answer})
+                records.append(
+                    {"task": task.name, "framework": framework, "use": answer}
+                )
                 continue
             loss = scaled_errors(windows.future, answer.mean, windows.scale)
             gap = weighted_mean_interval(
@@ -590,4 +588,14 @@ def score_made_windows(
                     "use": certificate.verdict if certificate else "not certified",
                 }
             )
-    return pd.DataFrame(records)
+    columns = [
+        "task",
+        "framework",
+        "mase",
+        "mase_f",
+        "difference",
+        "low",
+        "high",
+        "use",
+    ]
+    return pd.DataFrame(records, columns=columns)

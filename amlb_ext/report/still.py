@@ -213,10 +213,9 @@ def legend_names(chart: Chart) -> list[str]:
     >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
     []
     """
-    names = []
-    for series in chart.series:
-        if series.name and series.name not in chart.y_categories:
-            names.append(series.name)
+    if chart.y_categories:
+        return []
+    names = [series.name for series in chart.series if series.name]
     # A single name has nothing to be told apart from; the title says what the chart shows.
     return names if len(names) > 1 else []
 

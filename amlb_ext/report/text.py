@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from amlb_ext.core.display import (
     format_cell,
     format_count,
@@ -67,14 +65,9 @@ def report_text(report: SuiteReport) -> str:
     for label, value in report.about.items():
         lines.append(f"{label:<14}{shorten_text(value, 200)}")
     if len(report.overall):
-        lines += [
-            "",
-            "Over all tasks (geometric mean change of F's loss, negative is better; the region is "
-            "where F fails)",
-            *_overall_lines(report.overall),
-            "",
-            *_wrap_text(f"Ranks. {report.ranks.about}"),
-        ]
+        mean_ranks = [f"{name} {rank:.2f}" for name, rank in report.ranks.mean.items()]
+        told = ["Ranks.", ", ".join(mean_ranks), report.ranks.about]
+        lines += ["", *_wrap_text(" ".join(filter(None, told)))]
     # The evidence, task by task, and the jobs that left none.
     is_short = len(report.tasks) > MANY_TASKS
     for task in report.tasks:
@@ -96,6 +89,11 @@ def _matrix_lines(report: SuiteReport) -> list[str]:
             answer = f"{cell.overall.mark.sign} {cell.overall.shown()}" if cell else "–"
             cells.append(answer)
         rows.append(cells)
+    if len(rows) > 1:
+        means = [matrix.means[name]["overall_relative"] for name in matrix.frameworks]
+        rows.append(
+            ["mean of all", *(format_percent(mean, sign=True) for mean in means)]
+        )
     headers = ["task", *(shorten_text(name) for name in matrix.frameworks)]
     legend = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
     return [
@@ -169,18 +167,10 @@ def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[s
 
 def _count_lines(task: TaskReport) -> list[str]:
     """Return what was counted, and how it counts."""
-    many = task.unit.many
-    kinds = {
-        "full": f"test {many}",
-        "bad": "bad",
-        "ga": "augmented",
-        "synthetic": "synthetic",
-    }
-    counts = []
-    for part, count in task.rows.items():
-        counts.append(f"{format_number(count)} {kinds.get(part, part)}")
+    counts = [f"{part} {format_number(count)}" for part, count in task.rows.items()]
     counts.append(format_count(task.folds, task.unit.fold))
-    lines = _wrap_text(f"{', '.join(counts)}. {task.weighting}", 2)
+    counted = f"{task.unit.many.capitalize()}: {', '.join(counts)}."
+    lines = _wrap_text(f"{counted} {task.weighting}", 2)
     if task.capping:
         lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
@@ -223,23 +213,9 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
     unit = task.unit
     headers = ["framework", unit.fold + "s", f"minus F, all {unit.many}", "verdict"]
     headers += ["where F fails", "verdict", "null ± s.e.", "there"]
-    title = f"  {task.loss} minus F's ({level:.0%} interval); null: {unit.refits} of F, where F fails"
+    title = f"  {task.loss} minus F's ({level:.0%} interval)"
+    title += f"; null: {unit.refits} of F, where F fails"
     return [title, *text_table(headers, rows, indent=2).splitlines()]
-
-
-def _overall_lines(overall: pd.DataFrame) -> list[str]:
-    rows = []
-    for row in overall.to_dict("records"):
-        cells = [shorten_text(row["framework"]), int(row["tasks"])]
-        for question in ("overall_", ""):
-            counts = [int(row[f"{question}{word}"]) for word in ("better", "worse")]
-            change = format_percent(row[f"{question}relative"], sign=True)
-            cells += [*counts, change]
-        cells += [int(row["larger"]), format_number(row["mean_rank"])]
-        rows.append(cells)
-    headers = ["framework", "tasks", "better", "worse", "change"]
-    headers += ["better in region", "worse", "change", "gain larger there"]
-    return text_table([*headers, "mean rank"], rows).splitlines()
 
 
 def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str:
