@@ -378,21 +378,16 @@ class Suite:
         folders += [Path(path).resolve() for path in paths]
         named = predictions or {}
         files = tuple((key, Path(path).resolve()) for key, path in named.items())
-        stamp = _last_change([*folders, *(path for _, path in files)])
-        if len(segments) or refits or loss is not None:
-            # a loss may be a function or a table, by which nothing is kept
-            directory, *runs = folders
-            report = build_report(
-                directory,
-                runs,
-                predictions=dict(files),
-                segments=[segments] if isinstance(segments, str) else segments,
-                loss=loss,
-                refits=refits,
-                charts=False,
-            )
-        else:
-            report = _build_once(*folders, files=files, stamp=stamp)
+        # a loss may be a function or a table, by which nothing is kept
+        build = _build_once if loss is None else _build_once.__wrapped__
+        report = build(
+            *folders,
+            files=files,
+            stamp=_last_change([*folders, *(path for _, path in files)]),
+            segments=(segments,) if isinstance(segments, str) else tuple(segments),
+            loss=loss,
+            refits=refits,
+        )
         # A copy, for the report is kept and a notebook may change its table.
         return report_tables(report)[name].copy()
 
@@ -400,10 +395,16 @@ class Suite:
 # A few suites beside each other in one notebook; a report of a large suite is large.
 @lru_cache(maxsize=4)
 def _build_once(
-    directory: Path, *results: Path, files: tuple[tuple[str, Path], ...], stamp: int
+    directory: Path,
+    *results: Path,
+    files: tuple[tuple[str, Path], ...],
+    stamp: int,
+    **options: Any,
 ) -> SuiteReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
-    return build_report(directory, results, predictions=dict(files), charts=False)
+    return build_report(
+        directory, results, predictions=dict(files), charts=False, **options
+    )
 
 
 def _last_change(paths: Sequence[Path]) -> int:

@@ -211,14 +211,12 @@ class MatrixAnswer:
     ----------
     verdict : str
         A key of :data:`MARKS`.
-    change, low, high : float
-        Relative to F's loss, negative is better; NaN where there is no estimate or no interval.
+    change : float
+        Relative to F's loss, negative is better; NaN where there is no estimate.
     """
 
     verdict: str
     change: float
-    low: float
-    high: float
 
     @property
     def mark(self) -> Mark:
@@ -362,18 +360,10 @@ def _winners_first(row: MatrixRow) -> tuple[bool, bool, float]:
 
 def _answers(contrasts: pd.DataFrame) -> dict[str, MatrixAnswer]:
     """Return the answers to one question on one task, by framework."""
-    answers = {}
-    for row in contrasts.to_dict("records"):
-        # Without a loss of F there is nothing that a change could be relative to.
-        unit = row["loss_f"] if row["loss_f"] > 0 else np.nan
-        answers[row["framework"]] = MatrixAnswer(
-            verdict=row["verdict"],
-            change=row["relative"],
-            # no model can save more than all of F's loss
-            low=max(row["low"] / unit, -1.0),
-            high=row["high"] / unit,
-        )
-    return answers
+    return {
+        row["framework"]: MatrixAnswer(verdict=row["verdict"], change=row["relative"])
+        for row in contrasts.to_dict("records")
+    }
 
 
 # The answer in sentences.

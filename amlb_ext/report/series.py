@@ -552,7 +552,7 @@ def score_made_windows(
         ``low`` and ``high``, clustered by the series that windows were made of, and ``use``: the
         certificate's verdict, or ``not certified``.
     """
-    records = []
+    records: list[dict[str, Any]] = []
     tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
         return pd.DataFrame()

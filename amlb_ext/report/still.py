@@ -12,7 +12,6 @@ import io
 import math
 import textwrap
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -271,7 +270,7 @@ class _Marks:
     x, y : ndarray
         Numbers that fit on an axis, NaN for others.
     order : int
-        Position among the series of its kind: lines are told apart by it, not by colour alone.
+        Position in the chart: lines are told apart by it, not by colour alone.
     told : dict of str to sequence of str
         What the marks of each artist are called, by its gid: filled while they are drawn.
     """
@@ -299,10 +298,6 @@ class _Marks:
     def symbol(self) -> str:
         return _MARKS[self.series.symbol % len(_MARKS)]
 
-    @property
-    def dashes(self) -> Any:
-        return _DASHES[self.order % len(_DASHES)]
-
 
 def _draw_series(
     axes: Axes, chart: Chart, told: dict[str, Sequence[str]]
@@ -310,24 +305,15 @@ def _draw_series(
     """Draw all series; return what stands in the legend by name, if there is one."""
     entries: dict[str, Artist] = {}
     names = legend_names(chart)
-    n_drawn: Counter[str] = Counter()
     is_empty = True
-    for series in chart.series:
-        n_x, n_y = np.size(series.x), np.size(series.y)
-        if n_x != n_y:
-            raise ValueError(
-                f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give as many "
-                "of each"
-            )
+    for order, series in enumerate(chart.series):
         marks = _Marks(
             series=series,
             x=axis_numbers(series.x),
             y=axis_numbers(series.y),
-            order=n_drawn[series.kind],
+            order=order,
             told=told,
         )
-        n_drawn[series.kind] += 1
-        # Counted all the same: the others keep their dashes.
         if not (np.isfinite(marks.x).any() and np.isfinite(marks.y).any()):
             continue
         is_empty = False
@@ -373,7 +359,7 @@ def _draw_line(axes: Axes, marks: _Marks) -> Artist:
         marks.x,
         marks.y,
         color=marks.colour,
-        linestyle=marks.dashes,
+        linestyle=_DASHES[marks.order % len(_DASHES)],
         marker="o" if n_points == 1 else "",
         linewidth=1.6,
         dash_capstyle="butt",

@@ -66,8 +66,8 @@ def report_text(report: SuiteReport) -> str:
         lines.append(f"{label:<14}{shorten_text(value, 200)}")
     if len(report.overall):
         mean_ranks = [f"{name} {rank:.2f}" for name, rank in report.ranks.mean.items()]
-        told = ["Ranks.", ", ".join(mean_ranks), report.ranks.about]
-        lines += ["", *_wrap_text(" ".join(filter(None, told)))]
+        told = ["Ranks", ", ".join(mean_ranks), report.ranks.about]
+        lines += ["", *_wrap_text(". ".join(filter(None, told)))]
     # The evidence, task by task, and the jobs that left none.
     is_short = len(report.tasks) > MANY_TASKS
     for task in report.tasks:
