@@ -377,6 +377,8 @@ def _build_table(
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
         certificate=certificate,
+        # of a table alone: a loss that it does not have is no job without a score
+        warnings=tuple(f"{name}: {why}." for name, why in incomplete.items()),
         scores=_score_table(built.report, failing, everyone, settings.level),
         notes=(
             *built.report.notes,
