@@ -2,9 +2,9 @@
 
 ``model`` what a report is made of, of any suite · ``predictions`` predictions joined to the rows of
 a suite · ``metrics`` and ``parts`` scores on each part · ``compare`` frameworks against F and each
-other · ``slices`` (with ``conditions``) where F fails, and who mends it · ``charts`` what is to be
-seen · ``task`` one task of it · ``ranks``, ``overall`` (with the matrix of tasks by candidates) and
-``summary`` (the answer in sentences) all tasks at once · ``build`` from a suite and results to a
+other · ``charts`` what is to be
+seen · ``task`` one task of it · ``ranks`` and ``overall`` (the matrix of tasks by candidates, and
+the answer in a sentence) all tasks at once · ``build`` from a suite and results to a
 ``SuiteReport`` · ``results_folder`` (with ``results_task``) the same of ordinary results, one
 framework as F · ``wins`` every two frameworks over all tasks, and what is
 left to gain · ``series`` of series, ``runs`` of a folder of tasks without F, ``suites`` of
@@ -14,30 +14,12 @@ written · ``notebook`` the same as data frames (``Suite``).
 """
 
 from amlb_ext.report.build import build_report
-from amlb_ext.report.model import (
-    Chart,
-    ChartSeries,
-    FrameworkRanks,
-    ReportSection,
-    SuiteReport,
-    TaskReport,
-)
-from amlb_ext.report.notebook import Suite
 from amlb_ext.report.page import report_as_json, write_report
-from amlb_ext.report.results_folder import build_results_report
 from amlb_ext.report.tables import report_tables
 from amlb_ext.report.text import report_summary, report_text
 
 __all__ = [
-    "Chart",
-    "ChartSeries",
-    "FrameworkRanks",
-    "ReportSection",
-    "Suite",
-    "SuiteReport",
-    "TaskReport",
     "build_report",
-    "build_results_report",
     "report_as_json",
     "report_summary",
     "report_tables",

@@ -17,7 +17,7 @@ from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.progress import Bar
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.hardening.rules import BY_KIND
-from amlb_ext.report.charts import framework_colours, overall_chart, trade_off_chart
+from amlb_ext.report.charts import framework_colours, trade_off_chart
 from amlb_ext.report.coders import beside_systems, read_coder_runs
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.described import TaskSettings
@@ -30,20 +30,20 @@ from amlb_ext.report.glossary import comparison_glossary
 from amlb_ext.report.losses import unfit_loss
 from amlb_ext.report.model import (
     BuiltTask,
-    Chart,
     FrameworkRanks,
     ReportSection,
     SuiteReport,
     TaskReport,
 )
-from amlb_ext.report.overall import answer_matrix, overall_table
-from amlb_ext.report.ranks import mean_losses, rank_tasks
-from amlb_ext.report.summary import (
+from amlb_ext.report.overall import (
     advice,
+    answer_matrix,
     baseline_alarm,
     caveat_sentences,
-    verdict_sentences,
+    overall_table,
+    verdict_sentence,
 )
+from amlb_ext.report.ranks import mean_losses, rank_tasks
 from amlb_ext.report.task import build_task_report
 from amlb_ext.report.wins import gain_section, win_section
 from amlb_ext.runner.jobs import (
@@ -339,20 +339,13 @@ def assemble_report(
     ranks = _rank_frameworks(built_tasks, [n for n in names if n in compared])
     overall = overall_table(tasks, ranks, settings.level)
     # A suite can be looked at before anything is run on it.
-    verdict: tuple[str, ...] = (NO_RESULTS,)
-    shown_caveats: tuple[str, ...] = ()
+    verdict, shown_caveats = NO_RESULTS, []
     if len(jobs):
-        verdict = verdict_sentences(answer_matrix(tasks, overall, settings.level), unit)
-        shown_caveats = (
-            advice(unit),
-            *caveats,
-            *caveat_sentences(tasks, overall, ranks, unit),
-        )
+        verdict = verdict_sentence(answer_matrix(tasks, overall, settings.level), unit)
+        limits = caveat_sentences(tasks, overall, unit)
+        shown_caveats = [advice(unit), *caveats, *limits]
     has_charts, level = settings.points > 0, settings.level
-    charts: list[Chart | None] = []
-    if has_charts:
-        charts = [overall_chart(overall, unit)]
-        charts.append(trade_off_chart(tasks, settings.colours))
+    chart = trade_off_chart(tasks, settings.colours) if has_charts else None
     # who wins against whom and what is left to gain, where F is the F that was run
     judged = [built_task for built_task in built_tasks if not built_task.report.alarm]
     contrasts = []
@@ -364,7 +357,7 @@ def assemble_report(
     duels = [one.duels for one in judged]
     gains = [record for one in judged for record in one.gains]
     over_tasks = [
-        win_section(contrasts, duels, unit, level, charts=has_charts),
+        win_section(contrasts, duels, unit, level),
         gain_section(gains, unit, level, charts=has_charts),
     ]
     # "not run" is listed too: the reader sees what a verdict does not rest on.
@@ -378,7 +371,7 @@ def assemble_report(
         unit=unit,
         glossary=comparison_glossary(unit),
         about=about,
-        verdict=(*baseline_alarm(tasks), *verdict),
+        verdict=(*baseline_alarm(tasks), verdict),
         warnings=(*alarms, *job_warnings(jobs), *warnings),
         tasks=tuple(tasks),
         sections=(*filter(None, over_tasks), *sections),
@@ -387,8 +380,8 @@ def assemble_report(
         frameworks=framework_table(jobs, names),
         jobs=unscored.reset_index(drop=True),
         level=level,
-        caveats=shown_caveats,
-        charts=tuple(chart for chart in charts if chart is not None),
+        caveats=tuple(shown_caveats),
+        charts=() if chart is None else (chart,),
         **more,
     )
 
@@ -513,12 +506,13 @@ def framework_table(jobs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def job_warnings(jobs: pd.DataFrame) -> list[str]:
-    """Return one sentence per reason for which jobs have no usable score."""
+    """Return one sentence per status of jobs without a usable score."""
     warnings = []
     happened = {
         "refused": "{} refused, whose predictions do not fit the test rows",
         "failed": "{} failed",
         "missing": "{} left no result",
+        "not run": "{} of the definition not run",
     }
     for status, text in happened.items():
         affected = jobs[jobs["status"] == status]
@@ -530,13 +524,8 @@ def job_warnings(jobs: pd.DataFrame) -> list[str]:
         by_framework = _count_by_framework(affected)
         counts = f"{counted} ({by_framework})."
         job = f"{first['framework']}, {first['amlb_task']}, fold {first['fold']}"
-        warnings.append(f"{counts} The first: {job}: {first['reason']}")
-    not_run = jobs[jobs["status"] == "not run"]
-    if len(not_run):
-        by_framework = _count_by_framework(not_run)
-        counted = format_count(len(not_run), "job")
-        verb = "was" if len(not_run) == 1 else "were"
-        warnings.append(f"{counted} of the definition {verb} not run ({by_framework}).")
+        why = f": {first['reason']}" if first["reason"] else ""
+        warnings.append(f"{counts} The first: {job}{why}")
     return warnings
 
 

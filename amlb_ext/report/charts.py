@@ -1,7 +1,6 @@
 """The charts of a report, made from its rows and tables.
 
-Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), distribution
-of the target (5), ROC curves (7).
+Figures after Zakharov & Boukhanovsky (2025): predictions against truth (3d, 4, 6), ROC curves (7).
 """
 
 from __future__ import annotations
@@ -10,18 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
-import pandas as pd
 from sklearn.metrics import roc_curve
 
-from amlb_ext.core.display import format_number, format_percent
-from amlb_ext.core.unit import F, Unit
+from amlb_ext.core.display import format_percent
+from amlb_ext.core.unit import F
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import (
     CandidateColour,
     Chart,
     ChartSeries,
     ColourRole,
-    Origin,
     TaskReport,
 )
 from amlb_ext.report.overall import WITHHELD
@@ -31,22 +28,9 @@ from amlb_ext.report.predictions import TaskPredictions, has_prediction
 MOST_LINES = 5
 #: A mean change of F's loss beyond this is told, not drawn.
 OFF_THE_SCALE = 1.0
-#: Intervals over few tasks reach far beyond this, and would hide the others.
-LONGEST_BAR = 2.0
 #: Points kept of a ROC curve: the eye sees no more.
 _POINTS_ON_A_CURVE = 40
-#: Bins of a numeric target.
-_BINS = 20
 _PALETTE: tuple[ColourRole, ...] = get_args(CandidateColour)
-#: Half the width of a 95 % interval, in standard errors.
-_NORMAL_HALF_WIDTH = 1.96
-#: What the rows of each origin are called.
-ORIGINS: dict[Origin, str] = {
-    "good": "good rows",
-    "bad": "bad rows",
-    "ga": "augmented rows",
-    "synthetic": "synthetic rows",
-}
 
 
 def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
@@ -66,67 +50,6 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
         if is_control_framework(name):
             colours[name] = "null"
     return colours
-
-
-def contrast_chart(
-    key: str,
-    contrasts: pd.DataFrame,
-    colours: Mapping[str, ColourRole],
-    unit: Unit,
-) -> Chart | None:
-    """Return the contrasts with F and their intervals, the null control at the bottom.
-
-    They are those of the region, and of all units where nothing was compared in the region.
-    """
-    if not len(contrasts):
-        return None
-    compared = contrasts.dropna(subset=["difference"])
-    where, place = "all rows", f"on all {unit.many}"
-    if (compared["where"] == "region").any():
-        where, place = "region", "on the region"
-    table = compared[compared["where"] == where]
-    if not len(table):
-        return None
-    rows = table.to_dict("records")
-    series = []
-    for position, row in enumerate(rows):
-        framework = str(row["framework"])
-        marks = interval_mark(
-            framework,
-            position,
-            (row["difference"], row["low"], row["high"]),
-            role=colours.get(framework, "ink"),
-            text=f"{framework}: {row['difference']:.4g} ({row['verdict']})",
-        )
-        series.append(marks)
-    known = table[np.isfinite(table["null_difference"].to_numpy(dtype=float))]
-    if len(known):
-        # Every framework has the same re-fits beside it: the first row that has them will do.
-        middle = float(known["null_difference"].iloc[0])
-        half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
-        marks = interval_mark(
-            f"{unit.refits} of F (null)",
-            len(rows),
-            (middle, middle - half_width, middle + half_width),
-            role="null",
-            text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
-        )
-        series.append(marks)
-    # For those who cannot see the marks.
-    differences = ", ".join(
-        f"{row['framework']} {format_number(row['difference'], sign=True)}"
-        for row in rows
-    )
-    return Chart(
-        key=key,
-        title=f"Loss minus F's loss, {place}",
-        about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
-        "there is no interval.",
-        x_label="mean loss minus F's",
-        series=tuple(series),
-        y_categories=tuple(marks.name for marks in series),
-        guides=("zero",),
-    )
 
 
 def interval_mark(
@@ -152,70 +75,6 @@ def interval_mark(
         high=np.array([high]),
         text=(text,) if text else (),
     )
-
-
-def target_chart(key: str, views: Mapping[str, TaskPredictions]) -> Chart | None:
-    """Return how the target is distributed among good, bad, augmented and synthetic rows."""
-    targets = _targets_by_origin(views)
-    if not targets:
-        return None
-    # All AMLB tasks of a task have its labels.
-    labels = next(iter(views.values())).labels
-    # The same bins for all kinds of rows, or their shares could not be compared.
-    edges = np.arange(len(labels) + 1.0)
-    if not labels:
-        all_targets = np.concatenate(list(targets.values()))
-        edges = np.histogram_bin_edges(all_targets, bins=_BINS)
-    series = []
-    counts = []
-    for origin, y in targets.items():
-        # Shares, not counts: there are far fewer bad rows than good ones.
-        shares = np.histogram(y, edges)[0] / len(y)
-        texts = []
-        for label, share in zip(labels, shares, strict=False):
-            texts.append(f"{ORIGINS[origin]}, {label}: {share:.1%}")
-        bars = ChartSeries(
-            name=ORIGINS[origin],
-            kind="bars",
-            x=edges[:-1] if labels else edges,
-            y=shares,
-            role=origin,
-            text=texts,
-        )
-        series.append(bars)
-        counts.append(f"{len(y)} {ORIGINS[origin]}")
-    place = "class" if labels else "bin"
-    return Chart(
-        key=key,
-        title="Target, by kind of row",
-        about=f"Share of each kind of row per {place}; {', '.join(counts)}.",
-        x_label="class" if labels else "target",
-        y_label="share of rows",
-        series=tuple(series),
-        x_categories=labels,
-    )
-
-
-def _targets_by_origin(
-    views: Mapping[str, TaskPredictions],
-) -> dict[Origin, np.ndarray]:
-    """Return the targets of the rows of each origin, from the first AMLB task that has any."""
-    # Augmented rows have an AMLB task of their own first; older suites have them in the main one.
-    origins_by_suffix: dict[str, tuple[Origin, ...]] = {
-        "full": ("good", "bad"),
-        "ga": ("ga",),
-        "": ("ga", "synthetic"),
-    }
-    targets: dict[Origin, np.ndarray] = {}
-    for suffix, origins in origins_by_suffix.items():
-        if suffix not in views:
-            continue
-        predictions = views[suffix]
-        for origin in origins:
-            is_origin = (predictions.rows["origin"] == origin).to_numpy()
-            if origin not in targets and is_origin.any():
-                targets[origin] = predictions.y[is_origin]
-    return targets
 
 
 def truth_chart(
@@ -244,9 +103,7 @@ def truth_chart(
         return None
     # Thinned along the truth: rows with rare, extreme targets stay.
     shown = np.argsort(predictions.y, kind="stable")
-    evenly = np.linspace(0, len(shown) - 1, most)
-    kept = np.unique(evenly.round().astype(int))
-    shown = shown[kept]
+    shown = shown[_spread_evenly(len(shown), most)]
     series = []
     for symbol, (name, f) in enumerate(entrants.items()):
         points = ChartSeries(
@@ -346,72 +203,14 @@ def _roc_curve(
     if not len(is_hit) or is_hit.all() or not is_hit.any():
         return None
     false_rate, true_rate, _ = roc_curve(is_hit, score, sample_weight=weights)
-    if len(false_rate) > _POINTS_ON_A_CURVE:
-        # Points evenly spread along the curve, its ends among them.
-        steps = np.hypot(np.diff(false_rate), np.diff(true_rate))
-        distance = np.cumsum(np.r_[0.0, steps])
-        last = len(false_rate) - 1
-        evenly = np.linspace(0, distance[-1], _POINTS_ON_A_CURVE)
-        # Rounding may put the end of the curve behind its last point.
-        kept = np.minimum(np.searchsorted(distance, evenly), last)
-        kept = np.unique(np.r_[0, kept, last])
-        false_rate = false_rate[kept]
-        true_rate = true_rate[kept]
-    return false_rate, true_rate
+    # some of its corners, the ends among them
+    kept = _spread_evenly(len(false_rate), _POINTS_ON_A_CURVE)
+    return false_rate[kept], true_rate[kept]
 
 
-def slice_chart(
-    key: str, slice_losses: pd.DataFrame, colours: Mapping[str, ColourRole], loss: str
-) -> Chart | None:
-    """Return the loss of F and of the best candidates in each slice in which F fails.
-
-    Parameters
-    ----------
-    key : str
-    slice_losses : DataFrame
-        See :func:`amlb_ext.units.slices.losses_on_slices`, the best candidate first.
-    colours : mapping of str to ColourRole
-    loss : str
-        What is averaged.
-    """
-    if not len(slice_losses):
-        return None
-    # F alone would say again what the table of slices says.
-    names = list(dict.fromkeys(slice_losses["framework"]))[: MOST_LINES + 1]
-    if len(names) < 2:
-        return None
-    slices = list(dict.fromkeys(slice_losses["slice"]))
-    series = []
-    for place, name in enumerate(names):
-        own = slice_losses[slice_losses["framework"] == name].set_index("slice")
-        own = own.reindex(slices)
-        texts = []
-        for text, value in zip(slices, own["loss"], strict=True):
-            texts.append(f"{name} where {text}: {value:.4g}")
-        # Side by side around the middle of their slice, F at the top.
-        offset = 0.7 * ((place + 0.5) / len(names) - 0.5)
-        marks = ChartSeries(
-            name=name,
-            kind="intervals",
-            x=own["loss"].to_numpy(dtype=float),
-            y=np.arange(len(slices)) + offset,
-            role=colours.get(name, "ink"),
-            low=own["low"].to_numpy(dtype=float),
-            high=own["high"].to_numpy(dtype=float),
-            text=tuple(texts),
-            symbol=place % 6,
-        )
-        series.append(marks)
-    return Chart(
-        key=key,
-        title="Losses in the slices in which F fails",
-        about="Less loss is better. Slices were found in one half of the rows; the losses are from "
-        "the other half. A slice is shown because F fails there in that half too, which "
-        "favours the others a little: this describes, it does not rank.",
-        x_label=f"mean {loss}",
-        series=tuple(series),
-        y_categories=tuple(slices),
-    )
+def _spread_evenly(n: int, most: int) -> np.ndarray:
+    """Return ``most`` of the positions 0 to n - 1 or fewer, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, most).round().astype(int))
 
 
 def trade_off_chart(
@@ -471,76 +270,4 @@ def trade_off_chart(
         y_label="change where F fails, in % of F's loss",
         series=tuple(series),
         guides=("zero", "level", "break-even"),
-    )
-
-
-def overall_chart(overall: pd.DataFrame, unit: Unit) -> Chart | None:
-    """Return the mean change over tasks per framework and question, with intervals over tasks."""
-    names: list[str] = []
-    left_out: list[str] = []
-    for row in overall.to_dict("records"):
-        changes = [row["overall_relative"], row["relative"]]
-        largest = max(
-            (abs(change) for change in changes if np.isfinite(change)), default=None
-        )
-        if largest is None:
-            continue
-        # One constant predictor would hide all others.
-        (left_out if largest > OFF_THE_SCALE else names).append(str(row["framework"]))
-    # Where all are far, all are drawn.
-    if not names:
-        names, left_out = left_out, []
-    if not names:
-        return None
-    table = overall.set_index("framework")
-    is_cut = False
-    series = []
-    questions: tuple[tuple[str, str, ColourRole, float, int], ...] = (
-        (f"whole {unit.folds}", "overall_", "f", -0.14, 0),
-        ("where F fails", "", "bad", 0.14, 2),
-    )
-    for label, prefix, role, offset, symbol in questions:
-        columns = [f"{prefix}relative", f"{prefix}low", f"{prefix}high"]
-        percents = 100 * table.loc[names, columns].to_numpy(dtype=float)
-        change, low, high = percents.T
-        is_cut |= bool((high > 100 * LONGEST_BAR).any())
-        texts = [
-            f"{name}, {label}: {x:+.3g} %"
-            for name, x in zip(names, change, strict=True)
-        ]
-        marks = ChartSeries(
-            name=label,
-            kind="intervals",
-            x=change,
-            y=np.arange(len(names)) + offset,
-            role=role,
-            low=low,
-            high=np.minimum(high, 100 * LONGEST_BAR),
-            text=tuple(texts),
-            symbol=symbol,
-        )
-        series.append(marks)
-    about = f"Negative means less loss. On whole {unit.folds}: {_list_changes(table.loc[names])}."
-    if left_out:
-        about += f" Off the scale, not drawn: {_list_changes(table.loc[left_out])}."
-    if is_cut:
-        about += (
-            f" Longer bars are cut off at {format_percent(LONGEST_BAR, sign=True)}."
-        )
-    return Chart(
-        key="overall",
-        title="Mean change of F's loss, over tasks",
-        about=f"{about} Means are geometric; bars are intervals over tasks.",
-        x_label="change of F's loss, in %",
-        series=tuple(series),
-        y_categories=tuple(names),
-        guides=("zero",),
-    )
-
-
-def _list_changes(table: pd.DataFrame) -> str:
-    changes = table["overall_relative"].to_dict()
-    return ", ".join(
-        f"{name} {format_percent(change, sign=True)}"
-        for name, change in changes.items()
     )

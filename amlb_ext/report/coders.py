@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent
 from amlb_ext.core.errors import RunError
 from amlb_ext.report.charts import framework_colours
 from amlb_ext.report.model import Chart, ChartSeries, ReportSection
@@ -240,42 +239,42 @@ def _total(values: Sequence[float | None]) -> float:
 
 
 def coder_sections(
-    scores: pd.DataFrame,
-    runs: Sequence[CoderRun],
-    jobs: pd.DataFrame,
-    kinds: Mapping[str, str],
-) -> list[ReportSection]:
-    """Return what only coders have on a task: scores, submissions, failures and transcripts."""
-    coders = scores[scores["framework"].map(kinds) == "coder"]
-    return [
+    coders: pd.DataFrame, runs: Sequence[CoderRun], about: str = ""
+) -> tuple[ReportSection, ...]:
+    """Return what only coders have: their scores, what further submissions add, and failures.
+
+    Parameters
+    ----------
+    coders : DataFrame
+        A line for each task and coder, with the columns :data:`CODER_COLUMNS`.
+    runs : sequence of CoderRun
+    about : str
+        What else is to be said of the scores.
+    """
+    return (
         ReportSection(
             key="coders",
-            title="Coders: selected, and max@5 on test",
-            about="Never compare max@5 on test with another framework. It is WeirdML’s score: the "
-            "best of the submissions by the labels of the test rows, which nobody who predicts "
-            "has. It is computed afterwards, from predictions that were kept.",
-            table=coders[["task", "framework", "runs", "mean", *CODER_COLUMNS]].rename(
-                columns={"mean": "selected"}
-            ),
+            title="Coders",
+            about=f"{about}Never compare max@5 on test with another framework. It is WeirdML’s "
+            "score: the best of the submissions by the labels of the test rows, which nobody who "
+            "predicts has. It is computed afterwards, from predictions that were kept.",
+            table=coders,
             percents=("failed",),
         ),
         ReportSection(
             key="curve",
-            title="Max@k on test: what further submissions add",
-            about="Mean over runs of the best accuracy on the test rows among the first k "
-            "submissions, and of the one that held-out rows choose among these.",
+            title="Score by number of submissions",
+            about=_CURVE_ABOUT,
             table=curve_table(runs),
         ),
-        failures_section(runs),
         ReportSection(
-            key="runs",
-            title="Runs, with transcripts",
-            about="Transcripts hold what programs printed, so rows of your data may stand in them: "
-            "they stay where AMLB wrote them, and are never published.",
-            table=_run_table(runs, jobs),
-            links="transcript",
+            key="failures",
+            title="Why submissions failed",
+            about="Share of the submissions that count, by reason.",
+            table=_failure_table(runs),
+            percents=("share",),
         ),
-    ]
+    )
 
 
 def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
@@ -291,7 +290,7 @@ def curve_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def failures_section(runs: Sequence[CoderRun]) -> ReportSection:
+def _failure_table(runs: Sequence[CoderRun]) -> pd.DataFrame:
     """Return why submissions failed, by task and framework."""
     lines = []
     own = [run for run in runs if not run.is_broken]
@@ -304,16 +303,11 @@ def failures_section(runs: Sequence[CoderRun]) -> ReportSection:
                 share = counts[reason] / total
             lines.append([task, framework, reason, counts[reason], share])
     columns = ["task", "framework", "reason", "submissions", "share"]
-    return ReportSection(
-        key="failures",
-        title="Why submissions failed",
-        about="Share of the submissions that count, by reason.",
-        table=pd.DataFrame(lines, columns=columns),
-        percents=("share",),
-    )
+    return pd.DataFrame(lines, columns=columns)
 
 
-def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
+def runs_section(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> ReportSection:
+    """Return the runs of a task, with where the transcript of each stands."""
     results = jobs.set_index(["framework", "amlb_task", "fold"])["result"]
     lines = []
     for run in runs:
@@ -332,7 +326,14 @@ def _run_table(runs: Sequence[CoderRun], jobs: pd.DataFrame) -> pd.DataFrame:
                 "transcript": str(run.folder / "transcript.json"),
             }
         )
-    return pd.DataFrame(lines)
+    return ReportSection(
+        key="runs",
+        title="Runs, with transcripts",
+        about="Transcripts hold what programs printed, so rows of your data may stand in them: "
+        "they stay where AMLB wrote them, and are never published.",
+        table=pd.DataFrame(lines),
+        links="transcript",
+    )
 
 
 def by_coder(runs: Sequence[CoderRun]) -> dict[tuple[str, str], list[CoderRun]]:
@@ -487,29 +488,11 @@ def beside_systems(
         line = {"task": task, "framework": framework, "runs": len(own)}
         line["accuracy"] = float(np.mean(accuracies)) if own else np.nan
         lines.append(line | coder_columns(own, test_rows[task]))
-    table = pd.DataFrame(lines)
-    failed = format_percent(table["failed"].mean())
     literal = sorted({run.framework for run in runs if run.is_literal})
-    told = f"{failed} of the submissions failed. "
+    told = "Accuracy is of the predictions that all comparisons above rest on. "
     if literal:
         told += (
             "Told the accuracy on the test rows, as WeirdML does, and so not comparable: "
             f"{', '.join(literal)}. "
         )
-    return (
-        ReportSection(
-            key="coders",
-            title="Coders",
-            about=f"{told}Accuracy is of the predictions that all comparisons above rest on. Never "
-            "compare max on test with another framework: the labels of the test rows chose it.",
-            table=table,
-            percents=("failed",),
-        ),
-        ReportSection(
-            key="curve",
-            title="Score by number of submissions",
-            about=_CURVE_ABOUT,
-            table=curve_table(runs),
-        ),
-        failures_section(runs),
-    )
+    return coder_sections(pd.DataFrame(lines), runs, told)

@@ -25,10 +25,7 @@ from amlb_ext.report.predictions import (
 )
 from amlb_ext.stats.best_saving import best_saving
 from amlb_ext.stats.claims import CONCENTRATED, OVERALL, REGION
-from amlb_ext.stats.contrasts import (
-    SMALLEST_EFFECTIVE_SIZE,
-    ComparedUnits,
-)
+from amlb_ext.stats.contrasts import SMALLEST_EFFECTIVE_SIZE, ComparedUnits
 from amlb_ext.stats.heavy_tails import BY_CAPPED
 from amlb_ext.stats.pairwise import compare_pairs
 from amlb_ext.suite.layout import BASELINE_FRAMEWORK, NULL_FRAMEWORK

@@ -19,20 +19,13 @@ from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
-from amlb_ext.report.charts import contrast_chart, slice_chart
 from amlb_ext.report.compare import (
     TaskComparison,
     best_first,
     is_control_framework,
 )
 from amlb_ext.report.losses import predicted_by_f
-from amlb_ext.report.model import (
-    BuiltTask,
-    Chart,
-    ColourRole,
-    ReportSection,
-    TaskReport,
-)
+from amlb_ext.report.model import BuiltTask, ColourRole, ReportSection, TaskReport
 from amlb_ext.report.predictions import TaskPredictions
 from amlb_ext.report.tables import percent_range
 from amlb_ext.swap.answer import Side, Swap, SwapAnswer, SwapRows, judge_swaps
@@ -153,14 +146,6 @@ def describe_task(
     how_units_count = f"{reason[0].upper()}{reason[1:]}."
     if not compared.weighting.is_weighted:
         how_units_count += " Nothing is claimed where F fails."
-    charts: list[Chart | None] = []
-    if settings.points:
-        charts = [
-            contrast_chart(
-                f"{task}-contrasts", contrasts, settings.colours, judged.unit
-            ),
-            slice_chart(f"{task}-slices", slice_losses, settings.colours, loss=loss),
-        ]
     return BuiltTask(
         report=TaskReport(
             name=task,
@@ -177,7 +162,6 @@ def describe_task(
             pairs=comparison.pairs,
             slices=slices.table,
             slice_losses=slice_losses,
-            charts=tuple(chart for chart in charts if chart is not None),
             notes=tuple(
                 f"{error.message}, so it is not judged here"
                 for error in lacking.values()
@@ -349,11 +333,6 @@ def _harm_record(swap: Swap, level: float, flips: Mapping[str, Any]) -> dict[str
     }
 
 
-def _fifth_text(row: Mapping[str, Any], fifth: str) -> str:
-    names = (f"{fifth}_fifth", f"{fifth}_low", f"{fifth}_high")
-    return _change_text(*(row[name] for name in names))
-
-
 def _change_text(change: float, low: float, high: float) -> str:
     """Return a change with its interval in percent: ``+48 % (30 to 65)``."""
     return f"{format_percent(change, sign=True)} ({percent_range(low, high)})"
@@ -366,7 +345,9 @@ def _shown_harm(table: pd.DataFrame) -> pd.DataFrame:
     if (table["verdict"] != "no verdict").any():
         shown["verdict"] = table["verdict"]
     for fifth in ("worst", "best"):
-        shown[f"{fifth} fifth"] = [_fifth_text(row, fifth) for row in records]
+        names = (f"{fifth}_fifth", f"{fifth}_low", f"{fifth}_high")
+        changes = [_change_text(*(row[name] for name in names)) for row in records]
+        shown[f"{fifth} fifth"] = changes
     shown["bound"] = [format_percent(value, sign=True) for value in table["bound"]]
     if table["negative_flips"].notna().any():
         shown["right to wrong"] = table["negative_flips"]

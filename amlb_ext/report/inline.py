@@ -69,8 +69,6 @@ def inline_svg(
     tree = ET.fromstring(_NOT_SEEN.sub("", drawn))
     for gid, texts in (told or {}).items():
         _tell_marks(tree, gid, texts)
-    for group in tree.iter(f"{_SVG}g"):
-        _style_marks_together(group)
     # Ids of a page are shared by all its charts. They begin with a letter: CSS wants one.
     prefix = f"s{hashlib.sha256(chart.key.encode()).hexdigest()[:6]}"
     tree.attrib = {
@@ -97,21 +95,10 @@ def _tell_marks(tree: ET.Element, gid: str, texts: Sequence[str]) -> None:
     group = tree.find(f".//{_SVG}g[@id='{gid}']")
     if group is None:
         return
-    # marks of a series refer to one shape; a bar is a shape of its own
-    marks = group.findall(f".//{_SVG}use") or group.findall(f"./{_SVG}path")
+    marks = group.findall(f".//{_SVG}use")
     if len(marks) == len(texts):
         for mark, text in zip(marks, texts, strict=True):
             mark.append(_text_node("title", text))
-
-
-def _style_marks_together(group: ET.Element) -> None:
-    """Move the style that all marks of a series share to their group, which has it once."""
-    # A style on the group would also reach children of other kinds, such as text.
-    styles = {mark.get("style", "") for mark in group if mark.tag == f"{_SVG}use"}
-    if len(styles) == 1 and all(mark.tag == f"{_SVG}use" for mark in group):
-        group.set("style", styles.pop())
-        for mark in group:
-            del mark.attrib["style"]
 
 
 def _text_node(tag: str, text: str, **attributes: str) -> ET.Element:

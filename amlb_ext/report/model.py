@@ -20,12 +20,10 @@ from amlb_ext.stats.heavy_tails import BY_PLAIN
 from amlb_ext.swap.answer import SwapAnswer
 from amlb_ext.validity import Certificate
 
-#: What a row comes from, and its colour.
-Origin = Literal["good", "bad", "ga", "synthetic"]
 #: Colours of the candidates.
 CandidateColour = Literal["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"]
 #: Named colours; the page maps each to a light and a dark one.
-ColourRole = Literal["ink", Origin, "f", "null", CandidateColour]
+ColourRole = Literal["ink", "bad", "f", "null", CandidateColour]
 #: Lines that help to read a chart: ``zero`` is vertical at x = 0, ``level`` horizontal at y = 0;
 #: on ``break-even`` x + y = 0.
 ChartGuide = Literal["zero", "level", "diagonal", "break-even"]
@@ -39,11 +37,9 @@ class ChartSeries:
     ----------
     name : str
         For the legend; plain text.
-    kind : {'points', 'line', 'bars', 'intervals', 'violin'}
-        ``bars``: ``x`` are the m + 1 edges of bins, or, on a chart with ``x_categories``, the m
-        positions 0, 1, ...; ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high``
-        along x, NaN where there is none; ``violin``: points at the height
-        ``y``, and their density
+    kind : {'points', 'line', 'intervals', 'violin'}
+        ``intervals``: a mark at (x, y) with a bar from ``low`` to ``high`` along x, NaN where there
+        is none; ``violin``: points at the height ``y``, and their density.
     x, y : ndarray
     role : str
         See :data:`ColourRole`.
@@ -55,7 +51,7 @@ class ChartSeries:
     """
 
     name: str
-    kind: Literal["points", "line", "bars", "intervals", "violin"]
+    kind: Literal["points", "line", "intervals", "violin"]
     x: np.ndarray
     y: np.ndarray
     role: ColourRole = "ink"
@@ -79,9 +75,8 @@ class Chart:
         Description in words, for those who cannot see the picture; plain text.
     x_label, y_label : str
     series : tuple of Series
-    x_categories, y_categories : tuple of str
-        Names of the positions 0, 1, ... of an axis that has no numbers. Position 0 of
-        ``y_categories`` is at the top.
+    y_categories : tuple of str
+        Names of the positions 0, 1, ... of an axis that has no numbers; position 0 is at the top.
     guides : tuple of {'zero', 'level', 'diagonal', 'break-even'}
         With a diagonal one unit is equally long on both axes.
     drawn : str
@@ -94,7 +89,6 @@ class Chart:
     x_label: str = ""
     y_label: str = ""
     series: tuple[ChartSeries, ...] = ()
-    x_categories: tuple[str, ...] = ()
     y_categories: tuple[str, ...] = ()
     guides: tuple[ChartGuide, ...] = ()
     drawn: str = ""

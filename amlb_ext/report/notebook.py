@@ -23,27 +23,13 @@ from amlb_ext.report.given_predictions import (
     class_column,
 )
 from amlb_ext.report.model import SuiteReport
-from amlb_ext.report.tables import report_tables
+from amlb_ext.report.tables import certificate_table, report_tables
 from amlb_ext.report.task import test_rows_by_part
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import SUFFIXES, amlb_name
 from amlb_ext.validity import Certificate, read_certificates
 
 Results = str | Path | Sequence[str | Path]
-
-#: What a report reads of a run, and of a suite and AMLB's own scores.
-_RUN_FILES = (
-    "scores/results.csv",
-    "asked.json",
-    "run.log",
-    "predictions/*/*/predictions.csv",
-)
-_SUITE_FILES = (
-    "results.csv",
-    "hardsynth/*.json",
-    "hardsynth/*/certificate.json",
-)
-
 
 #: Rows of these AMLB tasks are predicted: all that share the training rows.
 _PARTS = tuple(suffix for suffix in SUFFIXES if suffix != "hard")
@@ -278,18 +264,10 @@ class Suite:
     def certificate(self) -> pd.DataFrame:
         """One row per task and measure: ``task``, ``verdict``, ``measure``, ``value``, ``low``,
         ``high``, ``sense``, ``threshold``, ``passed``, ``text``."""
-        columns = ["value", "low", "high", "sense", "threshold", "passed", "text"]
-        rows = []
-        for task, certificate in self.certificates.items():
-            for measure in certificate.measures:
-                row = {
-                    "task": task,
-                    "verdict": certificate.verdict,
-                    "measure": measure.name,
-                }
-                row |= {name: getattr(measure, name) for name in columns}
-                rows.append(row)
-        return pd.DataFrame(rows, columns=["task", "verdict", "measure", *columns])
+        columns = ["task", "verdict", "measure", "value", "low", "high", "sense"]
+        columns += ["threshold", "passed", "text"]
+        table = certificate_table(self.certificates).rename(columns={"name": "measure"})
+        return table.reindex(columns=columns)
 
     def pair(self, task: str, fold: int) -> tuple[Path, Path]:
         """Return the training and the test file of an AMLB task, e.g. ``toy_full``.
@@ -375,7 +353,7 @@ class Suite:
     ) -> pd.DataFrame:
         """Return any table of the report by its name, see :data:`amlb_ext.report.tables.TABLES`.
 
-        The report is report once and kept until the results change.
+        The report is built once and kept until the results change.
 
         Parameters
         ----------
@@ -400,21 +378,16 @@ class Suite:
         folders += [Path(path).resolve() for path in paths]
         named = predictions or {}
         files = tuple((key, Path(path).resolve()) for key, path in named.items())
-        stamp = _folder_stamp(folders, [path for _, path in files])
-        if len(segments) or refits or loss is not None:
-            # a loss may be a function or a table, by which nothing is kept
-            directory, *runs = folders
-            report = build_report(
-                directory,
-                runs,
-                predictions=dict(files),
-                segments=[segments] if isinstance(segments, str) else segments,
-                loss=loss,
-                refits=refits,
-                charts=False,
-            )
-        else:
-            report = _build_once(*folders, files=files, stamp=stamp)
+        # a loss may be a function or a table, by which nothing is kept
+        build = _build_once if loss is None else _build_once.__wrapped__
+        report = build(
+            *folders,
+            files=files,
+            stamp=_last_change([*folders, *(path for _, path in files)]),
+            segments=(segments,) if isinstance(segments, str) else tuple(segments),
+            loss=loss,
+            refits=refits,
+        )
         # A copy, for the report is kept and a notebook may change its table.
         return report_tables(report)[name].copy()
 
@@ -422,25 +395,24 @@ class Suite:
 # A few suites beside each other in one notebook; a report of a large suite is large.
 @lru_cache(maxsize=4)
 def _build_once(
-    directory: Path, *results: Path, files: tuple[tuple[str, Path], ...], stamp: int
+    directory: Path,
+    *results: Path,
+    files: tuple[tuple[str, Path], ...],
+    stamp: int,
+    **options: Any,
 ) -> SuiteReport:
     """Build a report once for as long as its files (``stamp``) stay as they are."""
-    return build_report(directory, results, predictions=dict(files), charts=False)
+    return build_report(
+        directory, results, predictions=dict(files), charts=False, **options
+    )
 
 
-def _folder_stamp(folders: Sequence[Path], files: Sequence[Path] = ()) -> int:
-    """Return a number that changes when files, or results or certificates below folders, do."""
-    # A folder is a run, holds runs, or is the suite.
-    paths = {path for path in files if path.is_file()}
-    for folder in folders:
-        for pattern in _RUN_FILES:
-            paths.update(folder.glob(pattern))
-            paths.update(folder.glob(f"*/{pattern}"))
-        for pattern in _SUITE_FILES:
-            paths.update(folder.glob(pattern))
-    # Times and sizes, not contents: predictions of a large suite are gigabytes.
-    stamps = []
-    for path in sorted(paths):
-        status = path.stat()
-        stamps.append((str(path), status.st_mtime_ns, status.st_size))
-    return hash(tuple(stamps))
+def _last_change(paths: Sequence[Path]) -> int:
+    """Return when a file, or anything in a folder, was changed last, in nanoseconds."""
+    # A file that is gone changed its folder. Times, not contents: predictions are gigabytes.
+    times = [0]
+    for path in paths:
+        for inside in (path, *path.rglob("*")):
+            if inside.exists():
+                times.append(inside.stat().st_mtime_ns)
+    return max(times)

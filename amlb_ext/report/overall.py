@@ -1,4 +1,4 @@
-"""Frameworks over all tasks: how often better and worse than F, by how much, and task by task."""
+"""The answer over all tasks: who is better than F and by how much, as tables and in a sentence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent
-from amlb_ext.core.unit import F
-from amlb_ext.report.compare import is_control_framework
+from amlb_ext.core.display import format_percent, shorten_text
+from amlb_ext.core.unit import F, Unit
+from amlb_ext.models.columns import list_names
+from amlb_ext.report.compare import is_baseline_framework, is_control_framework
 from amlb_ext.report.model import FrameworkRanks, TaskReport
+from amlb_ext.report.tables import table_records
 from amlb_ext.stats.weighted_mean import (
     MeanEstimate,
     holm_adjusted,
@@ -209,14 +211,12 @@ class MatrixAnswer:
     ----------
     verdict : str
         A key of :data:`MARKS`.
-    change, low, high : float
-        Relative to F's loss, negative is better; NaN where there is no estimate or no interval.
+    change : float
+        Relative to F's loss, negative is better; NaN where there is no estimate.
     """
 
     verdict: str
     change: float
-    low: float
-    high: float
 
     @property
     def mark(self) -> Mark:
@@ -360,15 +360,170 @@ def _winners_first(row: MatrixRow) -> tuple[bool, bool, float]:
 
 def _answers(contrasts: pd.DataFrame) -> dict[str, MatrixAnswer]:
     """Return the answers to one question on one task, by framework."""
-    answers = {}
-    for row in contrasts.to_dict("records"):
-        # Without a loss of F there is nothing that a change could be relative to.
-        unit = row["loss_f"] if row["loss_f"] > 0 else np.nan
-        answers[row["framework"]] = MatrixAnswer(
-            verdict=row["verdict"],
-            change=row["relative"],
-            # no model can save more than all of F's loss
-            low=max(row["low"] / unit, -1.0),
-            high=row["high"] / unit,
+    return {
+        row["framework"]: MatrixAnswer(verdict=row["verdict"], change=row["relative"])
+        for row in contrasts.to_dict("records")
+    }
+
+
+# The answer in sentences.
+
+
+def advice(unit: Unit) -> str:
+    """Return how the report is to be used."""
+    return (
+        f"Decide on all {unit.many}. The region shows where a change comes from, and how large it "
+        "is there."
+    )
+
+
+def baseline_alarm(tasks: Sequence[TaskReport]) -> tuple[str, ...]:
+    """Return the alarm that precedes any verdict, if the F that was run is not the suite's F."""
+    alarmed = [task for task in tasks if task.alarm]
+    if not alarmed:
+        return ()
+    return (
+        f"ALARM: on {_list_among(alarmed, tasks)} the F "
+        "that was run is not the F of this suite. Ignore the contrasts there. The warnings say how "
+        "far the two are apart, and what to do.",
+    )
+
+
+def verdict_sentence(matrix: AnswerMatrix, unit: Unit) -> str:
+    """Return on which tasks a candidate beats F on all units: what to decide on."""
+    if not matrix.rows:
+        return (
+            "No framework has been compared with F: there are no predictions for the untouched "
+            f"{unit.folds} of any task."
         )
-    return answers
+    if not matrix.frameworks:
+        return "Only F itself has been run, no candidate."
+    judged = [row for row in matrix.rows if row.choice]
+    if not judged:
+        return "No comparison with F could be judged."
+    beaten = [row for row in judged if row.choice != F]
+    if not beaten:
+        where = f"any of {len(judged)} tasks"
+        if len(judged) == 1:
+            where = _cut_name(judged[0].task.shown_name)
+        return f"No framework is shown to beat F on {where}."
+    by_whom = [
+        f"{_cut_name(row.task.shown_name)} (by {_cut_name(row.choice)}, "
+        f"{row.cells[row.choice].overall.text()})"
+        for row in beaten
+    ]
+    text = f"F is beaten on {by_whom[0]}"
+    if len(judged) > 1:
+        text = f"F is beaten on {len(beaten)} of {len(judged)} tasks: {list_names(by_whom)}"
+    alone = [
+        row
+        for row in beaten
+        if not any(c.overall.verdict == SURELY_BETTER for c in row.cells.values())
+    ]
+    if not alone:
+        return f"{text}."
+    if len(alone) == len(beaten):
+        which = "the task is" if len(alone) == 1 else "each task is"
+        return f"{text}, but only if {which} looked at alone."
+    names = list_names(_cut_name(row.task.shown_name) for row in alone)
+    return f"{text}; on {names} only if looked at alone."
+
+
+def caveat_sentences(
+    tasks: Sequence[TaskReport], overall: pd.DataFrame, unit: Unit
+) -> list[str]:
+    """Return what stands behind the answer and limits it, a sentence each.
+
+    Parameters
+    ----------
+    tasks : sequence of TaskReport
+    overall : DataFrame
+        See :func:`overall_table`.
+    unit : Unit
+    """
+    is_control = overall["framework"].map(is_control_framework).astype(bool)
+    # without a candidate there is no answer to limit
+    if is_control.all():
+        return []
+    return [
+        *_control_sentences(overall[is_control], unit),
+        *_withheld_sentences(tasks, unit),
+    ]
+
+
+def _control_sentences(controls: pd.DataFrame, unit: Unit) -> list[str]:
+    """Return how F itself fares when it is run, and its re-fits: none may differ from F."""
+    sentences = []
+    # A verdict on F itself is a false alarm: it tells how far the other verdicts can be trusted.
+    for row in table_records(controls):
+        is_f = is_baseline_framework(row["framework"])
+        what = "F itself" if is_f else "F fitted again on a part of its rows"
+        framework = f"{row['framework']}, which is {what},"
+        alarms = []
+        places = {"overall_": f"over all {unit.many}", "": "where F fails"}
+        for prefix, where in places.items():
+            n_judged = sum(row[f"{prefix}{word}"] for word in JUDGED)
+            for word in ("better", "worse"):
+                # with fewer rows it may well be worse
+                is_expected = word == "worse" and bool(prefix) and not is_f
+                count = row[f"{prefix}{word}"]
+                if count and not is_expected:
+                    share = _share_of_tasks(count, n_judged)
+                    alarms.append(f"{word} than F {where} on {share}")
+        if alarms:
+            sentences.append(
+                f"Beware: {framework} is called {list_names(alarms)}. Other verdicts can be wrong "
+                "likewise: F's re-fits vary less than they should (hardsynth certify --refits 20 "
+                "gives a better estimate)."
+            )
+        elif n_judged := max(
+            sum(row[f"{prefix}{word}"] for word in JUDGED)
+            for prefix in ("overall_", "")
+        ):
+            where = "the only task" if n_judged == 1 else f"any of {n_judged} tasks"
+            verdict = "called neither better nor worse" if is_f else "not called better"
+            sentences.append(
+                f"The control {framework} is {verdict} than F on {where}, as it should be."
+            )
+    return sentences
+
+
+def _withheld_sentences(tasks: Sequence[TaskReport], unit: Unit) -> list[str]:
+    """Return on which tasks nothing is claimed, and why."""
+    # Where no claim is made, it does not matter how its units would have counted.
+    unweighted = [task for task in tasks if not task.no_claim and not task.weighted]
+    unclaimed = [task for task in tasks if task.no_claim]
+    heavy = [task for task in tasks if task.heavy_tail]
+    reasons = (
+        (
+            unweighted,
+            f"the weights of the region are worth too few {unit.many}: nothing is claimed where F "
+            "fails there",
+        ),
+        (
+            unclaimed,
+            "no claim about gains where F fails is made; the section of each task says why",
+        ),
+        (
+            heavy,
+            "the largest errors decide: where that is so no verdict is given, and the figures are "
+            "of errors as they are. Decide there by another loss, e.g. the absolute error",
+        ),
+    )
+    return [f"On {_list_among(named, tasks)} {why}." for named, why in reasons if named]
+
+
+def _cut_name(name: str) -> str:
+    return shorten_text(name, 40)
+
+
+def _list_among(named: Sequence[TaskReport], tasks: Sequence[TaskReport]) -> str:
+    """Return how many of the tasks these are, and the first of them."""
+    names = list_names(_cut_name(task.shown_name) for task in named)
+    if len(tasks) == 1:
+        return names
+    return f"{_share_of_tasks(len(named), len(tasks))} ({names})"
+
+
+def _share_of_tasks(count: int, n_tasks: int) -> str:
+    return "the only task" if n_tasks == 1 else f"{count} of {n_tasks} tasks"

@@ -104,7 +104,7 @@ def write_report(report: SuiteReport, directory: Path) -> Path:
         links[f"{name}: {title}"] = f"report/{name}"
     content = json.dumps(report_as_json(report), indent=1)
     write_text(folder / "report.json", f"{content}\n")
-    links["report.json: everything but the charts' points"] = "report/report.json"
+    links["report.json: everything but the charts"] = "report/report.json"
     # Last, so that a page never shows links to files that are not there yet.
     page = directory / "report.html"
     write_text(page, render_page(report, links, directory))

@@ -78,10 +78,6 @@ class ReportPart:
         rows = (predictions.rows["origin"] == origin).to_numpy()
         return cls(predictions=predictions, rows=rows)
 
-    def scored_by(self, f: np.ndarray) -> ReportPart:
-        """Return the rows of the part that have a prediction."""
-        return replace(self, rows=self.rows & has_prediction(f))
-
     def scores(self, name: str, f: np.ndarray) -> dict[str, float]:
         """Return the metrics of a framework on the part, whose rows all have a prediction."""
         rows = self.rows
@@ -194,7 +190,7 @@ def score_parts(
         if own is not None and part_name != "hard":
             f_by_name = {F: own, **f_by_name}
         for name, f in f_by_name.items():
-            scored = part.scored_by(f)
+            scored = replace(part, rows=part.rows & has_prediction(f))
             if not scored.rows.any():
                 continue
             # Rows that F's errors chose flatter every other model: no interval says so.

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from scipy.stats import friedmanchisquare, wilcoxon
 
 from amlb_ext.core.display import format_count, shorten_text
@@ -167,8 +166,14 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
         figure = Figure((width, 3.0), dpi=POINTS_PER_INCH)
         axes = figure.subplots()
         means = mean.to_numpy(dtype=float)
-        lowest = _draw_bars(axes, means, p_values.to_numpy(dtype=float))
-        _draw_entrants(axes, means, labels, lowest)
+        # bars join entrants that cannot be told apart
+        runs = alike_runs(p_values.to_numpy(dtype=float), RANK_LEVEL)
+        for level, (first, last) in enumerate(runs, 1):
+            ends = [means[first], means[last]]
+            axes.plot(
+                ends, [-level, -level], color=COLOUR["c0"], linewidth=3.5, zorder=2
+            )
+        _draw_entrants(axes, means, labels, lowest=-len(runs))
         # Marks at the ends of the axis are drawn whole.
         for mark in (*axes.lines, *axes.collections):
             mark.set_clip_on(False)
@@ -192,15 +197,6 @@ def draw_rank_diagram(ranks: FrameworkRanks, key: str) -> str:
             about=f"{best} {ranks.about}",
         )
         return figure_to_svg(figure, chart)
-
-
-def _draw_bars(axes: Axes, mean: np.ndarray, p_values: np.ndarray) -> int:
-    """Join entrants that cannot be told apart; return the height of the lowest bar."""
-    runs = alike_runs(p_values, RANK_LEVEL)
-    for level, (first, last) in enumerate(runs, 1):
-        ends = [mean[first], mean[last]]
-        axes.plot(ends, [-level, -level], color=COLOUR["c0"], linewidth=3.5, zorder=2)
-    return -len(runs)
 
 
 def _draw_entrants(
@@ -227,54 +223,6 @@ def _draw_entrants(
             color=INK,
             size=9.5,
         )
-
-
-def draw_win_matrix(
-    names: Sequence[str],
-    counts: Mapping[tuple[str, str], tuple[int, int, int]],
-    chart: Chart,
-) -> str:
-    """Return a picture of who wins against whom: the more of one kind, the deeper the colour.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of rows and columns.
-    counts : mapping of (str, str) to (int, int, int)
-        Tasks on which the first is better, on which it is worse, and all, by pair.
-    chart : Chart
-        How it is called, and what is read out.
-
-    Returns
-    -------
-    str
-    """
-    short = [shorten_text(name, 20) for name in names]
-    with canvas(chart.key):
-        side = 1.6 + 0.62 * len(names)
-        figure = Figure((side + 0.4, side - 0.6), dpi=POINTS_PER_INCH)
-        axes = figure.subplots()
-        for y, first in enumerate(names):
-            for x, second in enumerate(names):
-                better, worse, n_tasks = counts.get((first, second), (0, 0, 0))
-                if not n_tasks:
-                    continue
-                balance = (better - worse) / n_tasks
-                colour = COLOUR["c0" if balance > 0 else "bad"]
-                cell = Rectangle((x - 0.5, y - 0.5), 1, 1, color=colour)
-                cell.set_alpha(0.45 * abs(balance))
-                axes.add_patch(cell)
-                told = f"{better}–{worse}"
-                axes.text(x, y, told, ha="center", va="center", color=INK)
-        axes.set_xlim(-0.5, len(names) - 0.5)
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xticks(range(len(names)), short, rotation=38, ha="left")
-        axes.set_yticks(range(len(names)), short)
-        axes.xaxis.set_ticks_position("top")
-        axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        return figure_to_svg(figure, chart)
 
 
 def alike_runs(p_values: np.ndarray, alpha: float) -> list[tuple[int, int]]:

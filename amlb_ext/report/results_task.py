@@ -32,10 +32,7 @@ from amlb_ext.report.losses import (
 from amlb_ext.report.model import BuiltTask
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import ReadPredictions, TaskPredictions
-from amlb_ext.report.task import (
-    draw_task_charts,
-    incomplete_texts,
-)
+from amlb_ext.report.task import draw_task_charts, incomplete_texts
 from amlb_ext.runner.original_results import match_rows
 from amlb_ext.runner.results import RowsDifferError, read_predictions
 from amlb_ext.sources.base import TaskRef
@@ -116,8 +113,7 @@ def build_result_task(
         metric=found.measured.metric,
         predicted=partial(predicted_by, full),
     )
-    views = {"full": full}
-    parts = report_parts(views, judged.compared.weights)
+    parts = report_parts({"full": full}, judged.compared.weights)
     for name in sorted(full.f):
         if task.labels:
             notes += sure_notes(full.f[name][full.scored(name)], name)
@@ -127,11 +123,6 @@ def build_result_task(
     if len(absent):
         numbers = ", ".join(str(fold) for fold in sorted(absent["fold"].unique()))
         notes.append(f"without F's predictions, not compared: fold {numbers}")
-    incomplete = {
-        row["framework"]: row["reason"]
-        for row in comparison.contrasts.to_dict("records")
-        if row["verdict"] == "incomplete"
-    }
     report = replace(
         built.report,
         kind=task.kind.value,
@@ -139,9 +130,8 @@ def build_result_task(
         labels=task.labels,
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
-        warnings=tuple(f"{why}." for why in dict.fromkeys(incomplete.values())),
         scores=score_parts(task.name, parts, settings.level),
-        charts=draw_task_charts(built.report, views, comparison, settings),
+        charts=draw_task_charts(task.name, full, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
     return replace(
@@ -229,9 +219,12 @@ def judge_predictions(
     place = describe_place(judged, rows.task.features)
     if place is not None:
         notes.insert(0, place.sentence(ROW, judged.verb).rstrip("."))
+    about = full.rows.assign(origin=np.where(judged.is_bad, "bad", "good"))
+    if judged.compared.clusters is not None:
+        about["group"] = judged.compared.clusters
     return JudgedPredictions(
         rows=rows,
-        full=_with_failures(full, judged),
+        full=replace(full, rows=about),
         measured=measured,
         judged=replace(judged, compared=compared),
         notes=(f"what F does worst: {judged.rule}", *notes, *measured.notes),
@@ -295,7 +288,11 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
     rows_of = {fold: len(task.folds[fold].test) for fold in read.folds}
     lengths = list(rows_of.values())
     chosen_rows = np.concatenate([fold.test for fold in folds])
-    y = _targets(task)
+    if task.labels:
+        codes = task.target.cat.set_categories(list(task.labels)).cat.codes
+        y = codes.to_numpy(dtype=np.int64)
+    else:
+        y = task.target.to_numpy(dtype=float)
     low, span = [0.0] * len(folds), [1.0] * len(folds)
     if not task.labels:
         trained = [y[fold.train] for fold in folds]
@@ -322,14 +319,6 @@ def _stack_folds(task: Task, read: ReadPredictions) -> TaskPredictions:
     )
 
 
-def _targets(task: Task) -> np.ndarray:
-    """Return class codes, or the target in its own unit."""
-    if task.labels:
-        codes = task.target.cat.set_categories(list(task.labels)).cat.codes
-        return codes.to_numpy(dtype=np.int64)
-    return task.target.to_numpy(dtype=float)
-
-
 def _division(task: Task, folds: list[int]) -> tuple[float, list[str]]:
     """Return by how much variances grow since fits share training rows, and what is claimed."""
     splits = [(task.folds[fold].train, task.folds[fold].test) for fold in folds]
@@ -352,14 +341,6 @@ def _with_predictions_of_f(full: TaskPredictions, baseline: str) -> TaskPredicti
         f={name: f for name, f in full.f.items() if name != baseline},
         only_labels=full.only_labels - {baseline},
     )
-
-
-def _with_failures(full: TaskPredictions, judged: Judged) -> TaskPredictions:
-    """Return the rows with what F makes of them: bad or not."""
-    rows = full.rows.assign(origin=np.where(judged.is_bad, "bad", "good"))
-    if judged.compared.clusters is not None:
-        rows["group"] = judged.compared.clusters
-    return replace(full, rows=rows)
 
 
 def _incomplete_results(

@@ -42,15 +42,11 @@ from amlb_ext.report.coders import (
     read_coder_runs,
     run_violins,
     runs_chart,
+    runs_section,
     submissions_section,
 )
 from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
-from amlb_ext.report.model import (
-    Chart,
-    ReportSection,
-    SuiteReport,
-    TaskReport,
-)
+from amlb_ext.report.model import Chart, ReportSection, SuiteReport, TaskReport
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
 from amlb_ext.report.predictions import job_table
 from amlb_ext.runner.results import read_results
@@ -257,12 +253,9 @@ def _score_table(
 def _kinds(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> dict[str, str]:
     """Return what each framework is: coders, then AMLB's, then the reference."""
     coders = {run.framework for run in runs}
-    kinds = {}
-    for name in frameworks_in_order(jobs):
-        kinds[name] = "coder" if name in coders else "system"
-        if name == REFERENCE:
-            kinds[name] = "reference"
-    return dict(sorted(kinds.items(), key=lambda item: list(KINDS).index(item[1])))
+    kinds = {REFERENCE: "reference", **dict.fromkeys(coders, "coder")}
+    named = {name: kinds.get(name, "system") for name in frameworks_in_order(jobs)}
+    return dict(sorted(named.items(), key=lambda item: list(KINDS).index(item[1])))
 
 
 def _answer_sentences(
@@ -387,7 +380,10 @@ def _task_report(
         )
     ]
     if runs:
-        sections += coder_sections(scores, runs, jobs, kinds)
+        coders = scores[scores["framework"].map(kinds) == "coder"]
+        shown = ["task", "framework", "runs", "mean", *CODER_COLUMNS]
+        coders = coders[shown].rename(columns={"mean": "selected"})
+        sections += [*coder_sections(coders, runs), runs_section(runs, jobs)]
     chart = None
     if charts and len(scores):
         of_task = jobs[(jobs["amlb_task"] == task.name) & (jobs["status"] == "scored")]

@@ -377,6 +377,7 @@ def _build_table(
         rows={"full": len(failing.items), "bad": int(failing.is_bad.sum()), **n_made},
         folds=len(failing.tests),
         certificate=certificate,
+        # of a table alone: a loss that it does not have is no job without a score
         warnings=tuple(f"{name}: {why}." for name, why in incomplete.items()),
         scores=_score_table(built.report, failing, everyone, settings.level),
         notes=(
@@ -410,9 +411,8 @@ def _jobs_of(
     """Return the jobs that a forecaster's predictions of a table stand for."""
     jobs = []
     for task in table.main_tasks:
-        has_predictions = entrant.fev is not None or task.name in entrant.runs
         status, reason = "scored", ""
-        if not has_predictions:
+        if entrant.fev is None and task.name not in entrant.runs:
             status, reason = "missing", "it has no predictions"
         elif isinstance(answers, str):
             status, reason = "refused", answers
@@ -554,7 +554,7 @@ def score_made_windows(
         ``low`` and ``high``, clustered by the series that windows were made of, and ``use``: the
         certificate's verdict, or ``not certified``.
     """
-    records = []
+    records: list[dict[str, Any]] = []
     tasks = [task for task in table.tasks if task.kind == GA]
     if not tasks:
         return pd.DataFrame()
@@ -569,10 +569,9 @@ def score_made_windows(
                 continue
             answer = entrant.answer(task.name, windows, framework)
             if isinstance(answer, str):
-                figures = ("mase", "mase_f", "difference", "low", "high")
-                about = {"task": task.name, "framework": framework}
-                nothing = dict.fromkeys(figures, float("nan"))
-                records.append({**about, **nothing, "use": answer})
+                records.append(
+                    {"task": task.name, "framework": framework, "use": answer}
+                )
                 continue
             loss = scaled_errors(windows.future, answer.mean, windows.scale)
             gap = weighted_mean_interval(
@@ -591,4 +590,14 @@ def score_made_windows(
                     "use": certificate.verdict if certificate else "not certified",
                 }
             )
-    return pd.DataFrame(records)
+    columns = [
+        "task",
+        "framework",
+        "mase",
+        "mase_f",
+        "difference",
+        "low",
+        "high",
+        "use",
+    ]
+    return pd.DataFrame(records, columns=columns)

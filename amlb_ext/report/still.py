@@ -12,11 +12,10 @@ import io
 import math
 import textwrap
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -26,7 +25,6 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from scipy.stats import gaussian_kde
 
 from amlb_ext.core.display import shorten_text
@@ -58,7 +56,6 @@ _DASHES: tuple[Any, ...] = (
 FEWEST_IN_VIOLIN = 5
 #: Longest line of a category's name.
 _LONGEST_LINE = 32
-_HATCHES = ("", "////", "----", "\\\\\\\\", "||||", "xxxx")
 _SETTINGS: Any = {
     # Text stays text, to be found and read aloud, and takes the page's font.
     "svg.fonttype": "none",
@@ -85,7 +82,6 @@ _SETTINGS: Any = {
     "axes.axisbelow": True,
     "axes.formatter.offset_threshold": 5,
     "axes.formatter.limits": (-4, 6),
-    "hatch.linewidth": 0.7,
 }
 
 
@@ -120,7 +116,7 @@ def draw_chart(chart: Chart) -> str:
     is_square = "diagonal" in chart.guides
     height = 0.2 * legend_lines
     if chart.y_categories:
-        height += 0.75 + 0.27 * rows_of_categories(chart)
+        height += 0.75 + 0.27 * len(chart.y_categories)
     else:
         height += (0.75 if is_square else 0.52) * _WIDTH
     with canvas(chart.key):
@@ -216,24 +212,11 @@ def legend_names(chart: Chart) -> list[str]:
     >>> legend_names(Chart("k", "t", "", "x", "", (a, b), y_categories=("b", "a")))
     []
     """
-    names = []
-    for series in chart.series:
-        if series.name and series.name not in chart.y_categories:
-            names.append(series.name)
+    if chart.y_categories:
+        return []
+    names = [series.name for series in chart.series if series.name]
     # A single name has nothing to be told apart from; the title says what the chart shows.
     return names if len(names) > 1 else []
-
-
-def rows_of_categories(chart: Chart) -> float:
-    """Return how many rows of marks a chart by name needs room for.
-
-    Series that stand side by side in a category need more than one row of it.
-    """
-    n_marks = sum(
-        np.size(series.y) for series in chart.series if series.kind == "intervals"
-    )
-    per_category = n_marks / max(1, len(chart.y_categories))
-    return len(chart.y_categories) * max(1.0, 0.6 * per_category)
 
 
 def wrap_category(name: str) -> list[str]:
@@ -252,8 +235,6 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
     """Draw what stands around the marks."""
     axes.set_xlabel(shorten_text(chart.x_label, 70))
     axes.set_ylabel(shorten_text(chart.y_label, 44))
-    if chart.x_categories:
-        _name_x_positions(axes, chart.x_categories)
     if chart.y_categories:
         names = ["\n".join(wrap_category(name)) for name in chart.y_categories]
         axes.set_yticks(range(len(names)), names)
@@ -261,12 +242,7 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params("y", length=0, pad=7)
     # Lines across the marks help to read numbers; there are none to read along categories.
-    grid_axis: Literal["x", "y", "both"] = "both"
-    if chart.x_categories:
-        grid_axis = "y"
-    elif chart.y_categories:
-        grid_axis = "x"
-    axes.grid(axis=grid_axis)
+    axes.grid(axis="x" if chart.y_categories else "both")
     if "zero" in chart.guides:
         axes.axvline(0, color=INK, linewidth=0.9)
     if "level" in chart.guides:
@@ -284,24 +260,6 @@ def _draw_frame(axes: Axes, chart: Chart) -> None:
         )
 
 
-def _name_x_positions(axes: Axes, categories: Sequence[str]) -> None:
-    """Write categories below the axis, turned where they would overlap, 25 at most."""
-    names = [shorten_text(name, 22) for name in categories]
-    step = math.ceil(len(names) / 25)
-    # In points: a letter takes about 5.8, what stands left of the axes 60.
-    longest_name = max(len(name) for name in names)
-    longest = 5.8 * longest_name + 8
-    axis_length = _WIDTH * POINTS_PER_INCH - 60
-    room = axis_length / len(names) * step
-    look: _Look = {}
-    if longest > room:
-        look = {"rotation": 38, "ha": "right", "rotation_mode": "anchor"}
-    positions = range(0, len(names), step)
-    axes.set_xticks(positions, names[::step], **look)
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.tick_params("x", length=0, pad=5)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Marks:
     """A series as it is drawn.
@@ -310,12 +268,9 @@ class _Marks:
     ----------
     series : ChartSeries
     x, y : ndarray
-        Numbers that fit on an axis, NaN for others; of bins ``x`` are the edges.
+        Numbers that fit on an axis, NaN for others.
     order : int
-        Position among the series of its kind: lines and bars are told apart by it, not by
-        colour alone.
-    n_series : int
-        Of this kind.
+        Position in the chart: lines are told apart by it, not by colour alone.
     told : dict of str to sequence of str
         What the marks of each artist are called, by its gid: filled while they are drawn.
     """
@@ -324,7 +279,6 @@ class _Marks:
     x: np.ndarray
     y: np.ndarray
     order: int
-    n_series: int
     told: dict[str, Sequence[str]]
 
     def tell(self, artist: Artist, is_shown: np.ndarray) -> None:
@@ -344,10 +298,6 @@ class _Marks:
     def symbol(self) -> str:
         return _MARKS[self.series.symbol % len(_MARKS)]
 
-    @property
-    def dashes(self) -> Any:
-        return _DASHES[self.order % len(_DASHES)]
-
 
 def _draw_series(
     axes: Axes, chart: Chart, told: dict[str, Sequence[str]]
@@ -355,27 +305,19 @@ def _draw_series(
     """Draw all series; return what stands in the legend by name, if there is one."""
     entries: dict[str, Artist] = {}
     names = legend_names(chart)
-    kinds = Counter(series.kind for series in chart.series)
-    n_drawn: Counter[str] = Counter()
     is_empty = True
-    for series in chart.series:
-        has_edges = series.kind == "bars" and not chart.x_categories
-        _check_lengths(chart, series, has_edges)
+    for order, series in enumerate(chart.series):
         marks = _Marks(
             series=series,
             x=axis_numbers(series.x),
             y=axis_numbers(series.y),
-            order=n_drawn[series.kind],
-            n_series=kinds[series.kind],
+            order=order,
             told=told,
         )
-        n_drawn[series.kind] += 1
-        # Counted all the same: the others keep their dashes and patterns.
         if not (np.isfinite(marks.x).any() and np.isfinite(marks.y).any()):
             continue
         is_empty = False
-        draw = _draw_steps if has_edges else _DRAW[series.kind]
-        handle = draw(axes, marks)
+        handle = _DRAW[series.kind](axes, marks)
         if series.name in names:
             entries[series.name] = handle
     if is_empty:
@@ -392,20 +334,6 @@ def _draw_series(
             length=0, labelbottom=False, labelleft=bool(chart.y_categories)
         )
     return entries
-
-
-def _check_lengths(chart: Chart, series: ChartSeries, has_edges: bool) -> None:
-    n_x = np.size(series.x)
-    n_y = np.size(series.y)
-    is_empty = n_x + n_y == 0
-    if is_empty or n_x == n_y + has_edges:
-        return
-    remedy = "as many of each"
-    if has_edges:
-        remedy = "one x more than y, the edges of the bins"
-    raise ValueError(
-        f"chart {chart.key!r}, series {series.name!r}: {n_x} x and {n_y} y; give {remedy}"
-    )
 
 
 def _draw_points(axes: Axes, marks: _Marks) -> Artist:
@@ -431,48 +359,12 @@ def _draw_line(axes: Axes, marks: _Marks) -> Artist:
         marks.x,
         marks.y,
         color=marks.colour,
-        linestyle=marks.dashes,
+        linestyle=_DASHES[marks.order % len(_DASHES)],
         marker="o" if n_points == 1 else "",
         linewidth=1.6,
         dash_capstyle="butt",
     )
     return lines[0]
-
-
-def _draw_grouped_bars(axes: Axes, marks: _Marks) -> Artist:
-    # The bars of one category take 0.8 of its place, side by side around its middle.
-    width = 0.8 / marks.n_series
-    middle = (marks.n_series - 1) / 2
-    x = marks.x + (marks.order - middle) * width
-    heights = np.nan_to_num(marks.y)
-    bar_width = 0.92 * width
-    hatch = _HATCHES[marks.order % len(_HATCHES)]
-    look: _Look = {"facecolor": marks.colour, "alpha": 0.8, "linewidth": 0}
-    # The first series has no pattern; on narrow bars none could be seen.
-    if hatch and len(x) <= 30:
-        # Filling and pattern are two bars: alpha would make the pattern pale as well.
-        axes.bar(x, heights, bar_width, **(look | {"alpha": 0.4}))
-        look = {
-            "hatch": hatch,
-            "facecolor": "none",
-            "edgecolor": marks.colour,
-            "linewidth": 0.9,
-        }
-    for place, bar in enumerate(axes.bar(x, heights, bar_width, **look)):
-        marks.tell(bar, np.array([place]))
-    return Patch(**look)
-
-
-def _draw_steps(axes: Axes, marks: _Marks) -> Artist:
-    """Draw bins as an outline with a light filling: several can be seen through each other."""
-    look: _Look = {
-        "linewidth": 1.3,
-        "linestyle": marks.dashes,
-        "edgecolor": marks.colour,
-        "facecolor": (marks.colour, 0.28),
-    }
-    axes.stairs(marks.y, marks.x, fill=True, **look)
-    return Patch(**look)
 
 
 def _draw_intervals(axes: Axes, marks: _Marks) -> Artist:
@@ -529,7 +421,6 @@ def _draw_violin(axes: Axes, marks: _Marks) -> Artist:
 _DRAW: dict[str, Callable[[Axes, _Marks], Artist]] = {
     "points": _draw_points,
     "line": _draw_line,
-    "bars": _draw_grouped_bars,
     "intervals": _draw_intervals,
     "violin": _draw_violin,
 }

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_cell, format_percent, is_known
 from amlb_ext.core.unit import ROW, Unit
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import VERDICT_METRIC
-from amlb_ext.report.model import (
-    Chart,
-    ChartSeries,
-    ReportSection,
-    SuiteReport,
-    TaskReport,
-)
+from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
 from amlb_ext.report.parts import UNSELECTED
 from amlb_ext.stats.window_losses import WINDOW_LOSSES
+from amlb_ext.validity import Certificate
 
 #: A row of a table, by column.
 Record = dict[str, Any]
@@ -38,7 +32,6 @@ TABLES = {
     "measures": "the certificates",
     "jobs": "jobs without a score",
     "frameworks": "what was run",
-    "charts": "the points of every chart",
 }
 #: Files, without ending, that a suite has in one report and not in the next.
 SOMETIMES = frozenset({"harm", "segments", "wins", "left_to_gain", "ranks"})
@@ -46,7 +39,6 @@ SOMETIMES = frozenset({"harm", "segments", "wins", "left_to_gain", "ranks"})
 _BY_TASK = ("contrasts", "pairs", "scores", "slices", "slice_losses", "relations")
 #: Words of columns that are initials.
 _INITIALS = (*WINDOW_LOSSES, "sd")
-_CHART_COLUMNS = ["task", "chart", "series", "kind", "x", "y", "low", "high", "text"]
 
 
 def part_texts(unit: Unit) -> dict[str, str]:
@@ -229,40 +221,46 @@ def report_tables(report: SuiteReport) -> dict[str, pd.DataFrame]:
         filled = [frame for frame in frames if len(frame)]
         # Without any row the columns of the first task's table are kept.
         stacked[name] = pd.concat(filled or frames[:1], ignore_index=bool(filled))
-    measures = []
-    for task in report.tasks:
-        if task.certificate is not None:
-            shared = {"task": task.name, "verdict": task.certificate.verdict}
-            measures += [shared | vars(m) for m in task.certificate.measures]
+    certificates = {
+        task.name: task.certificate
+        for task in report.tasks
+        if task.certificate is not None
+    }
     tables = {
         "overall": report.overall,
         **stacked,
         "ranks": _rank_table(report),
-        "measures": pd.DataFrame(measures),
+        "measures": certificate_table(certificates),
         "jobs": report.jobs,
         "frameworks": report.frameworks,
-        "charts": _chart_points(report),
     }
     sections: dict[str, list[pd.DataFrame]] = {}
-    for _, section in _all_sections(report):
+    for section in _all_sections(report):
         sections.setdefault(section.key, []).append(section.table)
     for key, frames in sections.items():
         tables[key] = pd.concat(frames, ignore_index=True)
     return {name: table for name, table in tables.items() if len(table.columns)}
 
 
+def certificate_table(certificates: Mapping[str, Certificate]) -> pd.DataFrame:
+    """Return the measures of certificates, a row for each task and measure."""
+    rows = []
+    for task, certificate in certificates.items():
+        shared = {"task": task, "verdict": certificate.verdict}
+        rows += [shared | vars(measure) for measure in certificate.measures]
+    return pd.DataFrame(rows)
+
+
 def table_titles(report: SuiteReport) -> dict[str, str]:
     """Return what each table holds, by the name of its file."""
-    return TABLES | {section.key: section.title for _, section in _all_sections(report)}
+    return TABLES | {section.key: section.title for section in _all_sections(report)}
 
 
-def _all_sections(report: SuiteReport) -> Iterator[tuple[str, ReportSection]]:
-    """Yield the sections with the name of their task, which is empty for all tasks."""
-    for section in report.sections:
-        yield "", section
+def _all_sections(report: SuiteReport) -> Iterator[ReportSection]:
+    """Yield the sections over all tasks, then those of each task."""
+    yield from report.sections
     for task in report.tasks:
-        for section in task.sections:
-            yield task.name, section
+        yield from task.sections
 
 
 def _rank_table(report: SuiteReport) -> pd.DataFrame:
@@ -276,42 +274,3 @@ def _rank_table(report: SuiteReport) -> pd.DataFrame:
     for name in ranks.p.columns:
         table[f"p: {name}"] = ranks.p[name].reindex(entrants).to_numpy()
     return table
-
-
-def _chart_points(report: SuiteReport) -> pd.DataFrame:
-    """Return the points of every chart: those over all tasks first, their task is empty."""
-    charts = [("", chart) for chart in report.charts]
-    for task in report.tasks:
-        charts += [(task.name, chart) for chart in task.charts]
-    for name, section in _all_sections(report):
-        charts += [(name, chart) for chart in section.charts]
-    frames = []
-    for task_name, chart in charts:
-        frames += [_series_points(task_name, chart, series) for series in chart.series]
-    if not frames:
-        return pd.DataFrame(columns=_CHART_COLUMNS)
-    return pd.concat(frames, ignore_index=True)
-
-
-def _series_points(task: str, chart: Chart, series: ChartSeries) -> pd.DataFrame:
-    n_marks = len(series.y)
-    x = np.asarray(series.x, dtype=float)
-    has_texts = len(series.text) == n_marks
-    frame = pd.DataFrame(
-        {
-            "task": task,
-            "chart": chart.title,
-            "series": series.name,
-            "kind": series.kind,
-            "x": x[:n_marks],  # of bins the left edges
-            "y": np.asarray(series.y, dtype=float),
-            "low": series.low if series.low is not None else np.nan,
-            "high": series.high if series.high is not None else np.nan,
-            "text": list(series.text) if has_texts else "",
-        },
-    )
-    has_edges = len(x) == n_marks + 1
-    if has_edges:
-        frame["low"] = x[:-1]
-        frame["high"] = x[1:]
-    return frame

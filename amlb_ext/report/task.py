@@ -28,7 +28,7 @@ from amlb_ext.report.described import (
 )
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses, predicted_by
-from amlb_ext.report.model import BuiltTask, Chart, TaskReport
+from amlb_ext.report.model import BuiltTask, Chart
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -148,9 +148,6 @@ def build_task_report(
         for note in fold_notes(suite.manifest, task)
         if note.kind not in (ROWS_LEFT_OUT, CELLS_REPLACED)
     ]
-    incomplete_warnings = [
-        f"{framework}: {why}." for framework, why in incomplete.items()
-    ]
     report = replace(
         built.report,
         title=source_name if source_name and len(namesakes) == 1 else task,
@@ -160,9 +157,8 @@ def build_task_report(
         rows=test_rows_by_part(suite, task),
         folds=n_folds,
         certificate=certificate,
-        warnings=(*built.report.warnings, *incomplete_warnings),
         scores=score_parts(task, parts, settings.level),
-        charts=draw_task_charts(built.report, views, comparison, settings),
+        charts=draw_task_charts(task, full, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -299,33 +295,26 @@ def test_rows_by_part(suite: SuiteFiles, task: str) -> dict[str, int]:
 
 
 def draw_task_charts(
-    report: TaskReport,
-    views: Mapping[str, TaskPredictions],
+    task: str,
+    full: TaskPredictions,
     comparison: TaskComparison,
     settings: TaskSettings,
 ) -> tuple[Chart, ...]:
-    """Return the charts of a task, already drawn: this is a process of the task's own."""
+    """Return the chart of a task, already drawn: this is a process of the task's own."""
     if not settings.points:
         return ()
     order = best_first(comparison.contrasts)
-    full, colours = views["full"], settings.colours
+    colours = settings.colours
     # Real rows: ROC curves of classes, predictions against the truth of numbers.
     if full.labels:
         compared = comparison.judged.compared
-        weights = compared.weights if report.weighted else None
-        models = charts.roc_chart(
-            report.name, full, order, colours=colours, weights=weights
-        )
+        weights = compared.weights if compared.weighting.is_weighted else None
+        models = charts.roc_chart(task, full, order, colours=colours, weights=weights)
     else:
         # several frameworks share the chart
         most = max(40, settings.points // 4)
-        models = charts.truth_chart(
-            report.name, full, order, colours=colours, most=most
-        )
-    target = charts.target_chart(f"{report.name}-target", views)
-    task_charts = [*report.charts, target, models]
-    shown = [chart for chart in task_charts if chart is not None]
-    return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
+        models = charts.truth_chart(task, full, order, colours=colours, most=most)
+    return () if models is None else (replace(models, drawn=draw_chart(models)),)
 
 
 def _read_features(suite: SuiteFiles, name: str) -> pd.DataFrame:

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from amlb_ext.core.display import (
     format_cell,
     format_count,
@@ -18,9 +16,9 @@ from amlb_ext.core.display import (
     shorten_text,
     text_table,
 )
-from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.metrics import UNITS
 from amlb_ext.report.model import ReportSection, SuiteReport, TaskReport
+from amlb_ext.report.overall import answer_matrix
 from amlb_ext.report.tables import (
     PARTS,
     column_heading,
@@ -33,7 +31,7 @@ from amlb_ext.report.tables import (
 from amlb_ext.stats.claims import verdict_text
 
 WIDTH = 100
-#: Of more tasks each is told in a few lines; the page has them whole.
+#: Of more tasks each has its certificate alone below the first table; the page has them whole.
 MANY_TASKS = 8
 #: Reasons for jobs without a score that are listed.
 _MOST_GROUPS = 20
@@ -55,6 +53,7 @@ def report_text(report: SuiteReport) -> str:
     # The answer first, then what must be known before it is believed.
     for sentence in report.verdict:
         lines += _wrap_text(sentence)
+    lines += _matrix_lines(report)
     for section in report.sections:
         lines += ["", *_section_lines(section)]
     for warning in report.warnings:
@@ -66,20 +65,44 @@ def report_text(report: SuiteReport) -> str:
     for label, value in report.about.items():
         lines.append(f"{label:<14}{shorten_text(value, 200)}")
     if len(report.overall):
-        lines += [
-            "",
-            "Over all tasks (geometric mean change of F's loss, negative is better; the region is "
-            "where F fails)",
-            *_overall_lines(report.overall),
-            "",
-            *_wrap_text(f"Ranks. {report.ranks.about}"),
-        ]
+        mean_ranks = [f"{name} {rank:.2f}" for name, rank in report.ranks.mean.items()]
+        told = ["Ranks", ", ".join(mean_ranks), report.ranks.about]
+        lines += ["", *_wrap_text(". ".join(filter(None, told)))]
     # The evidence, task by task, and the jobs that left none.
     is_short = len(report.tasks) > MANY_TASKS
     for task in report.tasks:
         lines += ["", *_task_lines(task, report, is_short)]
     lines += _job_lines(report)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _matrix_lines(report: SuiteReport) -> list[str]:
+    """Return the first table of the page: how each candidate changes F's loss on each task."""
+    matrix = answer_matrix(report.tasks, report.overall, report.level)
+    if not (matrix.rows and matrix.frameworks):
+        return []
+    rows = []
+    for row in matrix.rows:
+        cells = [shorten_text(row.task.shown_name, 40)]
+        for framework in matrix.frameworks:
+            cell = row.cells.get(framework)
+            answer = f"{cell.overall.mark.sign} {cell.overall.shown()}" if cell else "–"
+            cells.append(answer)
+        rows.append(cells)
+    if len(rows) > 1:
+        means = [matrix.means[name]["overall_relative"] for name in matrix.frameworks]
+        rows.append(
+            ["mean of all", *(format_percent(mean, sign=True) for mean in means)]
+        )
+    headers = ["task", *(shorten_text(name) for name in matrix.frameworks)]
+    legend = [f"{mark.sign} {mark.words}" for mark in matrix.verdicts.values()]
+    return [
+        "",
+        f"Change of F's loss on all {report.unit.many}; negative is better",
+        *text_table(headers, rows).splitlines(),
+        *_wrap_text("; ".join(legend)),
+        "",
+    ]
 
 
 def _section_lines(section: ReportSection, indent: int = 0) -> list[str]:
@@ -126,13 +149,13 @@ def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[s
     for warning in task.warnings:
         lines += _wrap_text(f"WARNING: {warning}", 2)
     if is_short:
-        return [*lines, *_contrast_lines(task, report.level, is_short)]
+        return lines
     for note in task.notes[:_MOST_NOTES]:
         lines += _wrap_text(f"note: {note}", 2)
     if len(task.notes) > _MOST_NOTES:
         lines.append(f"  and {len(task.notes) - _MOST_NOTES} more notes, on the page")
     lines += _count_lines(task)
-    lines += _contrast_lines(task, report.level, is_short)
+    lines += _contrast_lines(task, report.level)
     lines += _pair_lines(task)
     if len(task.slices.columns):
         lines += _slice_lines(task)
@@ -144,18 +167,10 @@ def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[s
 
 def _count_lines(task: TaskReport) -> list[str]:
     """Return what was counted, and how it counts."""
-    many = task.unit.many
-    kinds = {
-        "full": f"test {many}",
-        "bad": "bad",
-        "ga": "augmented",
-        "synthetic": "synthetic",
-    }
-    counts = []
-    for part, count in task.rows.items():
-        counts.append(f"{format_number(count)} {kinds.get(part, part)}")
+    counts = [f"{part} {format_number(count)}" for part, count in task.rows.items()]
     counts.append(format_count(task.folds, task.unit.fold))
-    lines = _wrap_text(f"{', '.join(counts)}. {task.weighting}", 2)
+    counted = f"{task.unit.many.capitalize()}: {', '.join(counts)}."
+    lines = _wrap_text(f"{counted} {task.weighting}", 2)
     if task.capping:
         lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
@@ -170,8 +185,8 @@ def _count_lines(task: TaskReport) -> list[str]:
     return lines
 
 
-def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]:
-    """Return frameworks against F; of many tasks the candidates alone."""
+def _contrast_lines(task: TaskReport, level: float) -> list[str]:
+    """Return frameworks against F."""
     region = {row["framework"]: row for row in table_records(task.asked("region"))}
     larger = {}
     for row in table_records(task.asked("region minus elsewhere")):
@@ -179,46 +194,28 @@ def _contrast_lines(task: TaskReport, level: float, is_short: bool) -> list[str]
     rows = []
     for overall in table_records(task.asked("all rows")):
         framework = overall["framework"]
-        if is_short and is_control_framework(framework):
-            continue
         there = region[framework]
+        null_mean = format_number(there["null_difference"])
+        null_error = format_number(there["null_se"])
         cells = [
             shorten_text(framework),
             overall["folds"],
             format_interval(overall),
             _verdict_text(task, overall, level),
+            format_interval(there),
+            _verdict_text(task, there, level),
+            f"{null_mean} ± {null_error}",
+            larger.get(framework, "-"),
         ]
-        cells += [format_interval(there), _verdict_text(task, there, level)]
-        if not is_short:
-            null_mean = format_number(there["null_difference"])
-            null_error = format_number(there["null_se"])
-            cells += [f"{null_mean} ± {null_error}", larger.get(framework, "-")]
         rows.append(cells)
     if not rows:
         return []
     unit = task.unit
     headers = ["framework", unit.fold + "s", f"minus F, all {unit.many}", "verdict"]
-    headers += ["where F fails", "verdict"]
+    headers += ["where F fails", "verdict", "null ± s.e.", "there"]
     title = f"  {task.loss} minus F's ({level:.0%} interval)"
-    if not is_short:
-        headers += ["null ± s.e.", "there"]
-        title += f"; null: {unit.refits} of F, where F fails"
+    title += f"; null: {unit.refits} of F, where F fails"
     return [title, *text_table(headers, rows, indent=2).splitlines()]
-
-
-def _overall_lines(overall: pd.DataFrame) -> list[str]:
-    rows = []
-    for row in overall.to_dict("records"):
-        cells = [shorten_text(row["framework"]), int(row["tasks"])]
-        for question in ("overall_", ""):
-            counts = [int(row[f"{question}{word}"]) for word in ("better", "worse")]
-            change = format_percent(row[f"{question}relative"], sign=True)
-            cells += [*counts, change]
-        cells += [int(row["larger"]), format_number(row["mean_rank"])]
-        rows.append(cells)
-    headers = ["framework", "tasks", "better", "worse", "change"]
-    headers += ["better in region", "worse", "change", "gain larger there"]
-    return text_table([*headers, "mean rank"], rows).splitlines()
 
 
 def _verdict_text(task: TaskReport, row: Mapping[str, Any], level: float) -> str:
@@ -335,7 +332,7 @@ def _wrap_text(text: str, indent: int = 0) -> list[str]:
 
 def report_summary(report: SuiteReport, path: Path) -> str:
     """Return what ``hardsynth report`` prints when it has written its page."""
-    lines = list(report.verdict)
+    lines = [*report.verdict, *_matrix_lines(report)]
     lines += report.caveats
     lines += [f"warning: {warning}" for warning in report.warnings]
     lines += _command_lines(report)

@@ -20,7 +20,7 @@ from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.charts import interval_mark
 from amlb_ext.report.model import Chart, ReportSection
 from amlb_ext.report.overall import mean_change
-from amlb_ext.report.ranks import FEWEST_TASKS, draw_win_matrix
+from amlb_ext.report.ranks import FEWEST_TASKS
 from amlb_ext.report.tables import percent_range
 from amlb_ext.stats.bounded_mean import clopper_pearson
 
@@ -30,8 +30,6 @@ def win_section(
     duels: Sequence[pd.DataFrame],
     unit: Unit,
     level: float,
-    *,
-    charts: bool,
 ) -> ReportSection | None:
     """Return the matrix of wins; None for fewer than three tasks or two entrants.
 
@@ -41,8 +39,6 @@ def win_section(
         Of each task: candidates against F, without F's controls, and against each other.
     unit : Unit
     level : float
-    charts : bool
-        Whether to draw the matrix.
     """
     table = win_table(contrasts, duels, level)
     if not len(table) or table["tasks"].max() < FEWEST_TASKS:
@@ -59,7 +55,6 @@ def win_section(
         ),
         table=table,
         shown=_win_matrix(table),
-        charts=(_win_chart(table, unit),) if charts else (),
         most=max(30, len(table)),
         is_for_papers=True,
     )
@@ -200,22 +195,6 @@ def _win_text(row: dict[str, Any]) -> str:
         return text
     limits = percent_range(row["share_low"], row["share_high"])
     return f"{text}; {format_percent(row['share'])} ({limits})"
-
-
-def _win_chart(table: pd.DataFrame, unit: Unit) -> Chart:
-    """Return the matrix as a picture: shown wins and losses, the more of one kind the deeper."""
-    counts = {
-        (row["framework"], row["other"]): (row["better"], row["worse"], row["tasks"])
-        for row in table.to_dict("records")
-    }
-    chart = Chart(
-        key="wins",
-        title="Wins that are shown",
-        about=f"On how many tasks the framework of the row is shown to be better – worse on all "
-        f"{unit.many} than that of the column.",
-    )
-    names = list(shown_ranks(table).index)
-    return replace(chart, drawn=draw_win_matrix(names, counts, chart))
 
 
 def gain_section(

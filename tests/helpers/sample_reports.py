@@ -192,7 +192,7 @@ def sample_charts(text="name", key="k"):
     spots = np.arange(3.0)
     gap = np.array([0.1, np.nan, 0.3])
     intervals = ChartSeries(
-        text, "intervals", gap, spots, "good", low=gap - 1, high=gap + 1
+        text, "intervals", gap, spots, "f", low=gap - 1, high=gap + 1
     )
     hollow = replace(
         intervals, x=spots, low=np.full(3, np.nan), name=text + "2", role="bad"
@@ -217,20 +217,12 @@ def sample_charts(text="name", key="k"):
                 for i in range(3)
             ),
         ),
-        "bins": Chart(
-            f"{key}-bins",
+        "violins": Chart(
+            f"{key}-violins",
             **given,
+            y_categories=names,
             series=tuple(
-                ChartSeries(f"{text}{i}", "bars", edges, edges[1:] + i, role="f")
-                for i in range(2)
-            ),
-        ),
-        "shares": Chart(
-            f"{key}-shares",
-            **given,
-            x_categories=names,
-            series=tuple(
-                ChartSeries(f"{text}{i}", "bars", spots, gap, role="ga")
+                ChartSeries(f"{text}{i}", "violin", edges, edges * 0 + i, role="null")
                 for i in range(3)
             ),
         ),

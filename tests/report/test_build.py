@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -60,12 +62,12 @@ def files(root):
 def test_the_answer(built):
     """On toy the baseline is a line and the candidate trees: these are far better."""
     report = built
-    headline, sentence = report.verdict
+    [headline] = report.verdict
     assert headline.startswith("F is beaten on ")
-    assert "toy" in headline
-    assert sentence.startswith(f"{CANDIDATE}: better on toy (−")
-    assert "safe after counting all comparisons" in sentence
-    assert sentence.count("toy") == 1
+    assert f"toy (by {CANDIDATE}, −" in headline
+    # the terminal has the page's first table
+    said = report_summary(report, Path("report.html"))
+    assert re.search(r"^toy +✓✓ −\d+ %$", said, re.M)
     assert report.caveats[0].startswith("Decide on all rows.")
     assert [task.name for task in report.tasks] == ["titanic", "toy", "wine"]
     assert report.warnings == ()
@@ -129,9 +131,6 @@ def test_intervals_are_of_real_rows_chosen_without_looking(found):
     assert made <= set(found["scores"]["part"])
     assert made.isdisjoint(found["contrasts"].columns)
     assert made.isdisjoint(found["overall"].columns)
-    intervals = found["charts"].query("kind == 'intervals'")
-    named = intervals["series"] + intervals["chart"]
-    assert not named.str.contains("synthetic|augmented|evaluation").any()
 
 
 def test_where_a_change_comes_from_adds_up(found):
@@ -206,8 +205,7 @@ def test_the_score_of_f_is_the_baselines(found):
 def test_workers_change_nothing(scored, built, found):
     again = build_report(scored.suite, [scored.results], workers=2, charts=False)
     for name, table in report_tables(again).items():
-        if name != "charts":  # half of the time, and made of the same tables
-            pd.testing.assert_frame_equal(table, found[name])
+        pd.testing.assert_frame_equal(table, found[name])
     assert again.verdict == built.verdict
 
 
@@ -401,9 +399,8 @@ def test_a_framework_may_be_run_on_some_tasks_only(some):
     assert verdicts == {"toy": {"better", "no claim"}, **others}
     assert set(report.jobs["status"]) == {"not run"}
     assert np.isnan(report.overall["overall_relative"]).all()
-    assert "withheld" in report.verdict[1]
     assert report.needed == (f"hardsynth score {some.suite} -r {some.results}",)
-    assert report_text(report)
+    assert re.search(r"^titanic +… incomplete$", report_text(report), re.M)
 
 
 def test_the_notebook(small):

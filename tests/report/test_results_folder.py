@@ -261,7 +261,7 @@ def test_the_page_and_the_files_for_a_paper(made, tmp_path, output_of):
     page = (tmp_path / "report.html").read_text()
     assert '<h2 id="suite">Benchmark</h2>' in page
     assert "Certificate" not in page.partition('id="method"')[0]
-    for name in ("ranks.svg", "wins.svg", "left_to_gain.svg"):
+    for name in ("ranks.svg", "left_to_gain.svg"):
         picture = (tmp_path / "report" / name).read_text()
         assert ET.fromstring(picture).tag.endswith("svg")
         assert "var(" not in picture
