@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics import roc_curve
 
-from amlb_ext.core.display import format_percent
-from amlb_ext.core.unit import F
+from amlb_ext.core.display import format_number, format_percent
+from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.model import (
     CandidateColour,
@@ -31,6 +32,8 @@ OFF_THE_SCALE = 1.0
 #: Points kept of a ROC curve: the eye sees no more.
 _POINTS_ON_A_CURVE = 40
 _PALETTE: tuple[ColourRole, ...] = get_args(CandidateColour)
+#: Half the width of a 95 % interval, in standard errors.
+_NORMAL_HALF_WIDTH = 1.96
 
 
 def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
@@ -50,6 +53,67 @@ def framework_colours(frameworks: Sequence[str]) -> dict[str, ColourRole]:
         if is_control_framework(name):
             colours[name] = "null"
     return colours
+
+
+def contrast_chart(
+    key: str,
+    contrasts: pd.DataFrame,
+    colours: Mapping[str, ColourRole],
+    unit: Unit,
+) -> Chart | None:
+    """Return the contrasts with F and their intervals, the null control at the bottom.
+
+    They are those of the region, and of all units where nothing was compared in the region.
+    """
+    if not len(contrasts):
+        return None
+    compared = contrasts.dropna(subset=["difference"])
+    where, place = "all rows", f"on all {unit.many}"
+    if (compared["where"] == "region").any():
+        where, place = "region", "on the region"
+    table = compared[compared["where"] == where]
+    if not len(table):
+        return None
+    rows = table.to_dict("records")
+    series = []
+    for position, row in enumerate(rows):
+        framework = str(row["framework"])
+        marks = interval_mark(
+            framework,
+            position,
+            (row["difference"], row["low"], row["high"]),
+            role=colours.get(framework, "ink"),
+            text=f"{framework}: {row['difference']:.4g} ({row['verdict']})",
+        )
+        series.append(marks)
+    known = table[np.isfinite(table["null_difference"].to_numpy(dtype=float))]
+    if len(known):
+        # Every framework has the same re-fits beside it: the first row that has them will do.
+        middle = float(known["null_difference"].iloc[0])
+        half_width = _NORMAL_HALF_WIDTH * float(known["null_se"].iloc[0])
+        marks = interval_mark(
+            f"{unit.refits} of F (null)",
+            len(rows),
+            (middle, middle - half_width, middle + half_width),
+            role="null",
+            text=f"mean of F's {unit.refits}: {middle:.4g}, two standard errors either side",
+        )
+        series.append(marks)
+    # For those who cannot see the marks.
+    differences = ", ".join(
+        f"{row['framework']} {format_number(row['difference'], sign=True)}"
+        for row in rows
+    )
+    return Chart(
+        key=key,
+        title=f"Loss minus F's loss, {place}",
+        about=f"Negative is better than F. {differences}. Bars are 95 % intervals; without a bar "
+        "there is no interval.",
+        x_label="mean loss minus F's",
+        series=tuple(series),
+        y_categories=tuple(marks.name for marks in series),
+        guides=("zero",),
+    )
 
 
 def interval_mark(

@@ -19,6 +19,7 @@ from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.task import Column
+from amlb_ext.report.charts import contrast_chart
 from amlb_ext.report.compare import (
     TaskComparison,
     best_first,
@@ -146,6 +147,11 @@ def describe_task(
     how_units_count = f"{reason[0].upper()}{reason[1:]}."
     if not compared.weighting.is_weighted:
         how_units_count += " Nothing is claimed where F fails."
+    chart = None
+    if settings.points:
+        chart = contrast_chart(
+            f"{task}-contrasts", contrasts, settings.colours, judged.unit
+        )
     return BuiltTask(
         report=TaskReport(
             name=task,
@@ -162,6 +168,7 @@ def describe_task(
             pairs=comparison.pairs,
             slices=slices.table,
             slice_losses=slice_losses,
+            charts=() if chart is None else (chart,),
             notes=tuple(
                 f"{error.message}, so it is not judged here"
                 for error in lacking.values()

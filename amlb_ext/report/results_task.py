@@ -131,7 +131,7 @@ def build_result_task(
         rows={"full": len(full), "bad": int(judged.is_bad.sum())},
         folds=len(read.folds),
         scores=score_parts(task.name, parts, settings.level),
-        charts=draw_task_charts(task.name, full, comparison, settings),
+        charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
     return replace(

@@ -28,7 +28,7 @@ from amlb_ext.report.described import (
 )
 from amlb_ext.report.given_predictions import CONSTRAINT as GIVEN
 from amlb_ext.report.losses import measure_losses, predicted_by
-from amlb_ext.report.model import BuiltTask, Chart
+from amlb_ext.report.model import BuiltTask, Chart, TaskReport
 from amlb_ext.report.parts import report_parts, score_parts
 from amlb_ext.report.predictions import (
     TaskPredictions,
@@ -158,7 +158,7 @@ def build_task_report(
         folds=n_folds,
         certificate=certificate,
         scores=score_parts(task, parts, settings.level),
-        charts=draw_task_charts(task, full, comparison, settings),
+        charts=draw_task_charts(built.report, full, comparison, settings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),
@@ -295,12 +295,12 @@ def test_rows_by_part(suite: SuiteFiles, task: str) -> dict[str, int]:
 
 
 def draw_task_charts(
-    task: str,
+    report: TaskReport,
     full: TaskPredictions,
     comparison: TaskComparison,
     settings: TaskSettings,
 ) -> tuple[Chart, ...]:
-    """Return the chart of a task, already drawn: this is a process of the task's own."""
+    """Return the charts of a task, already drawn: this is a process of the task's own."""
     if not settings.points:
         return ()
     order = best_first(comparison.contrasts)
@@ -309,12 +309,17 @@ def draw_task_charts(
     if full.labels:
         compared = comparison.judged.compared
         weights = compared.weights if compared.weighting.is_weighted else None
-        models = charts.roc_chart(task, full, order, colours=colours, weights=weights)
+        models = charts.roc_chart(
+            report.name, full, order, colours=colours, weights=weights
+        )
     else:
         # several frameworks share the chart
         most = max(40, settings.points // 4)
-        models = charts.truth_chart(task, full, order, colours=colours, most=most)
-    return () if models is None else (replace(models, drawn=draw_chart(models)),)
+        models = charts.truth_chart(
+            report.name, full, order, colours=colours, most=most
+        )
+    shown = [chart for chart in (*report.charts, models) if chart is not None]
+    return tuple(replace(chart, drawn=draw_chart(chart)) for chart in shown)
 
 
 def _read_features(suite: SuiteFiles, name: str) -> pd.DataFrame:

@@ -167,10 +167,17 @@ def _task_lines(task: TaskReport, report: SuiteReport, is_short: bool) -> list[s
 
 def _count_lines(task: TaskReport) -> list[str]:
     """Return what was counted, and how it counts."""
-    counts = [f"{part} {format_number(count)}" for part, count in task.rows.items()]
+    kinds = {
+        "full": f"test {task.unit.many}",
+        "bad": "bad",
+        "ga": "augmented",
+        "synthetic": "synthetic",
+    }
+    counts = []
+    for part, count in task.rows.items():
+        counts.append(f"{format_number(count)} {kinds.get(part, part)}")
     counts.append(format_count(task.folds, task.unit.fold))
-    counted = f"{task.unit.many.capitalize()}: {', '.join(counts)}."
-    lines = _wrap_text(f"{counted} {task.weighting}", 2)
+    lines = _wrap_text(f"{', '.join(counts)}. {task.weighting}", 2)
     if task.capping:
         lines += _wrap_text(f"In contrasts {task.capping}.", 2)
     # What was left out and replaced has names of columns in it, perhaps many.
