@@ -187,8 +187,11 @@ use --target price)
             f"--targets names a single column, {targets[0]!r}",
             f"name several, or use --target {targets[0]}",
         )
-    if len({*targets}) < len(targets):
-        raise ConfigError("--targets names a column twice", "name every column once")
+    for name in targets:
+        if targets.count(name) > 1:
+            raise ConfigError(
+                f"--targets names {name!r} twice", "name every column once"
+            )
     if options.kind not in (None, "regression"):
         raise ConfigError(
             f"--targets serves regression only, and --kind {options.kind} was given",

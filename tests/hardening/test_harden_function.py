@@ -234,7 +234,7 @@ def test_generate_into_the_same_folder_takes_the_twin_away(made, user, tmp_path)
     ("benchmark", "more", "said"),
     [
         ("nime", [], "did you mean 'mine'"),
-        ("openml/d/271", [], "openml/s/ID, a suite, and openml/t/ID, a task"),
+        ("openml/d/271", [], "of OpenML AMLB takes openml/s/ID and openml/t/ID"),
         ("bundled", [], "hardsynth generate bundled -o DIR"),
         ("data.csv", [], "no such file: data.csv"),
         (

@@ -225,21 +225,24 @@ def doubted_labels():
         # the report allows what the certificate does, and nothing else
         (
             sound(GA),
-            ["Decide on full; ga is shown to order models as well; bad, synth"],
+            [
+                "Decide on full; ga is shown to order models as well; no ranking rests on bad, synth"
+            ],
             [],
         ),
         (
             sound(GA, SYNTHETIC),
             [
                 "on ga and synthetic rows",
-                "Decide on full; ga, synthetic are shown to order models as well; bad, which",
+                "Decide on full; ga, synthetic are shown to order models as well",
+                "; no ranking rests on bad",
             ],
             [],
         ),
         (
             sound(order("ga", -0.1, -0.3)),
             [
-                "on full: no other part is shown to order models as well; bad, ga",
+                "on full; no ranking rests on bad, ga",
                 "read the region",
             ],
             ["on ga rows"],
@@ -249,7 +252,7 @@ def doubted_labels():
             sound(missing("region"), order("ga", -0.1, -0.3)),
             [
                 "Decide on the whole fold.",
-                "on full: no other part is shown to order models as well; bad, ga",
+                "on full; no ranking rests on bad, ga",
                 "there is no region to read: not",
             ],
             ["read the region"],
