@@ -60,7 +60,9 @@ def test_a_definition_says_what_the_flags_would(table, tmp_path, output_of):
 
 
 def test_bundled_series_have_columns_and_any_horizon(refused, output_of):
-    words = "compare bundled/series --baseline drift --candidate seasonal_naive --horizon 3"
+    words = (
+        "compare bundled/series --baseline drift --candidate seasonal_naive --horizon 3"
+    )
     assert "better than F" in output_of(words, "--origins 2 --alpha 1 --refits 0")
     assert "--series has no effect on bundled/series" in refused(words, "--series x")
 

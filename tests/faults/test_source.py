@@ -18,6 +18,7 @@ def tables(tmp_path):
     return [write_table(tmp_path / f"{name}.csv", 10) for name in "ab"]
 
 
+@pytest.mark.exhaustive
 def test_a_table_deleted_after_an_interrupted_run(tables, tmp_path, capsys):
     out, table = tmp_path / "hard", tables[0]
     words = ["generate", table, "--certificate", "none", "--folds", "2", "-o"]

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from exhaustive import first_of
 
 from amlb_ext.cli import main
 from amlb_ext.report import (
@@ -82,7 +83,7 @@ def test_a_suite_is_gated_by_its_report(scored, refused, output_of):
     assert "the suite has its own F, ridge" in refused(words, "--baseline forest")
 
 
-@pytest.mark.parametrize("leave_out", LEFT_OUT)
+@pytest.mark.parametrize("leave_out", first_of(LEFT_OUT, 3))
 def test_a_fold_that_is_left_out_takes_the_verdict_back(small, leave_out, capsys):
     leave_out(small)
     junit = small.suite.parent / "gate.xml"

@@ -107,6 +107,7 @@ def test_a_suite_without_refits_is_held_to_a_plain_limit(other_forest, same_fore
         assert bool(find_disagreements("t_full", bare)) is is_other
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("light_models")
 def test_f_fitted_again_predicts_what_the_suite_keeps(tmp_path):
     """A forest, whose trees are drawn by its seed, of classes and of numbers."""

@@ -203,6 +203,7 @@ def wait_for(condition):
     assert condition.exists()
 
 
+@pytest.mark.exhaustive
 def test_of_two_runs_at_once_the_second_waits(stand_in, userdir):
     (stand_in.root / "slow").touch()
     first = process(stand_in, userdir, "first")

@@ -176,6 +176,7 @@ def test_client_is_given_back_as_it_was(options):
     assert dict(os.environ) == environment
 
 
+@pytest.mark.exhaustive
 def test_import_leaves_the_home_alone(openml_cache, tmp_path):
     home = tmp_path / "home"
     home.mkdir()

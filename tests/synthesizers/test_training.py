@@ -59,6 +59,7 @@ def test_flat_adamw_is_torch_s(scale):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.exhaustive
 def test_learning_does_not_import_torch_s_compiler():
     # a second and 70 MB in every worker
     code = (

@@ -226,7 +226,7 @@ def doubted_labels():
         (
             sound(GA),
             [
-                "Decide on full; ga is shown to order models as well; no ranking rests on bad, synth"
+                "Decide on full; ga is shown to order models as well; no ranking rests on bad"
             ],
             [],
         ),
