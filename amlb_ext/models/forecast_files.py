@@ -290,13 +290,17 @@ def forecasts_from_table(
             f"the forecasts {name} have {error}", "keep one of them"
         ) from None
     means = [column for column in _MEAN_COLUMNS if column in frame.columns]
-    for column in (series, time, means[0] if means else "mean"):
+    for column in (series, time):
         if column not in frame.columns:
             raise ModelError(
                 f"the forecasts {name} have no column {column!r}",
-                f"name the column of point forecasts 'mean' or 'prediction'; "
-                f"{suggest_nearest(column, list(frame.columns))}",
+                suggest_nearest(column, list(frame.columns)),
             )
+    if not means:
+        raise ModelError(
+            f"the forecasts {name} have no column 'mean'",
+            "name the column of point forecasts 'mean' or 'prediction'",
+        )
     keys = [series, time, *([_CUTOFF] if _CUTOFF in frame.columns else [])]
     levels = [str(level) for level in LEVELS]
     if not set(levels) <= set(frame.columns):

@@ -210,7 +210,8 @@ class Swap:
             advice = f"Keep F: no mixture with {self.name} loses less."
         elif remedy.kind == "take G":
             advice = f"No mixture with F loses less than {self.name} alone."
-        return f"{'Do not swap outright. ' * (self.verdict == 'harms')}{advice}"
+        outright = "Do not swap outright. " if self.verdict == "harms" else ""
+        return f"{outright}{advice}"
 
     def change_text(self, change: Change) -> str:
         """Return a change with its interval, in percent of F's mean loss.
