@@ -482,6 +482,14 @@ def test_a_file_that_can_be_read_in_two_ways_is_refused(columns, error, message)
         forecasts_from_table(table, "mine", series="id", time="when")
 
 
+@pytest.mark.parametrize("lost", ["id", "when", "mean"])
+def test_a_column_that_a_file_lacks_is_named_with_its_own_remedy(lost):
+    table = pd.DataFrame({"id": "1", "when": QUARTERS, "mean": 1.0}).drop(columns=lost)
+    with pytest.raises(ModelError, match=f"no column '{lost}'") as caught:
+        forecasts_from_table(table, "mine", series="id", time="when")
+    assert ("'prediction'" in caught.value.remedy) == (lost == "mean")
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_no_half_is_empty(n):
     names = tuple(f"s{k}" for k in range(n))
