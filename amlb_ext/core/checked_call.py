@@ -77,6 +77,11 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
     ...
     amlb_ext.core.errors.ConfigError: forecast takes no argument 'horizont' (did you mean \
 'horizon'? known: horizon)
+    >>> forecast()
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ConfigError: forecast: missing a required argument: 'horizon' (it takes \
+horizon)
     """
 
     @functools.cache
@@ -90,7 +95,8 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         )
         return validate_call(config=strict)(function)
 
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     names = list(parameters)
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
@@ -104,13 +110,20 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
                 f"{function.__name__} takes no argument {unknown[0]!r}",
                 suggest_nearest(unknown[0], names),
             )
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ConfigError(
+                f"{function.__name__}: {error}",
+                f"it takes {', '.join(name for name in names if name != 'cls')}",
+            ) from None
         from pydantic import ValidationError
 
         try:
             return validated()(*plain, **named)
         except ValidationError as error:
             problem = error.errors()[0]
-            first, *rest = problem["loc"] or ("arguments",)
+            first, *rest = problem["loc"]
             # arguments that were given by position have a number
             if isinstance(first, int) and first < len(names):
                 first = names[first]

@@ -242,7 +242,7 @@ def _make_target(
     if n_distinct < 2:
         raise DataError(
             f"{name}: the target {values.name!r} has a single value",
-            "choose another --target",
+            "give rows that differ in it, or name another target",
         )
     wanted, notes = _choose_kind(values, kind, n_distinct)
     if wanted == "regression":

@@ -39,7 +39,7 @@ MOST_VALUES = 20
 #: Distinct numbers that are values; more are cut.
 FEW_NUMBERS = 10
 
-_COMPARED = re.compile(r"\s*(.+?)\s*(<=|>=|==|!=|<|>|=)\s*(.+?)\s*")
+_SIGN = "<=|>=|==|!=|<|>|="
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": op.lt,
     "<=": op.le,
@@ -49,11 +49,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": op.eq,
     "!=": op.ne,
 }
+#: "25 <= age" is "age >= 25"
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 #: Between two conditions.
 _AND = re.compile(r"\s+and\s+")
-#: Where the value of a condition begins with a quote.
-_OPENED = re.compile(r"""[=<>]\s*(['"])""")
-_BETWEEN = re.compile(r"\s*(\S+)\s*(<=|<)\s*(.+?)\s*(<=|<)\s*(\S+)\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,43 +261,50 @@ def _intervals(
 
 def _meets(text: str, table: pd.DataFrame) -> np.ndarray:
     """Return which rows meet a condition in words."""
+    columns = {str(name): table[name] for name in table.columns}
+    condition = _condition_pattern(columns)
     inside = np.ones(len(table), dtype=bool)
-    for part in _split_conditions(text):
-        inside &= _meets_one(part, table)
+    rest = text.strip()
+    while rest:
+        found = condition.match(rest)
+        if found is None:
+            raise _no_condition(rest, list(columns))
+        column = columns[found["name"]]
+        if found["missing"]:
+            inside &= column.isna().to_numpy()
+        if found["left"]:
+            inside &= _compare(column, _TURNED[found["turned"]], found["left"])
+        if found["value"]:
+            inside &= _compare(column, found["sign"], found["value"])
+        rest = rest[found.end() :]
     return inside
 
 
-def _split_conditions(text: str) -> list[str]:
-    """Return the conditions that are joined by ``and``, which a value in quotes may hold."""
-    parts: list[str] = []
-    for piece in _AND.split(text.strip()):
-        opened = _OPENED.search(parts[-1]) if parts else None
-        if opened and not parts[-1][opened.end() :].endswith(opened[1]):
-            parts[-1] += f" and {piece}"
-        else:
-            parts.append(piece)
-    return parts
+def _condition_pattern(names: Iterable[str]) -> re.Pattern[str]:
+    """Return what one condition looks like, with an ``and`` behind it.
+
+    Columns are found by their names, which may hold blanks, signs and ``and``. A value that holds
+    ``and`` stands in quotes.
+    """
+    longest_first = sorted(names, key=len, reverse=True)
+    name = "|".join(map(re.escape, longest_first)) or "(?!)"
+    left = r"(?P<left>[^<>=!]+?)\s*(?P<turned><=|>=|<|>)\s*"
+    value = rf"""(?P<sign>{_SIGN})\s*(?P<value>"[^"]*"|'[^']*'|.+?)"""
+    # a name alone is no condition
+    alone = r"(?(left)|(?!))"
+    return re.compile(
+        rf"(?:{left})??(?P<name>{name})\s*(?:{value}|(?P<missing>is missing)|{alone})"
+        r"(?:\s+and\s+|\s*$)"
+    )
 
 
-def _meets_one(text: str, table: pd.DataFrame) -> np.ndarray:
-    name = text.removesuffix(" is missing")
-    if name != text and name in table.columns:
-        return table[name].isna().to_numpy()
-    between = _BETWEEN.fullmatch(text)
-    if between and between.group(3) in table.columns:
-        low, first, name, second, high = between.groups()
-        # "25 <= age" is "age >= 25"
-        turned = {"<=": ">=", "<": ">"}[first]
-        return _compare(table[name], turned, low) & _compare(table[name], second, high)
-    compared = _COMPARED.fullmatch(text)
-    if not compared:
-        remedy = suggest_nearest(text, [str(name) for name in table.columns])
-        raise ConfigError(f"{text!r} is no column and no condition", remedy)
-    name, operator, value = compared.groups()
-    if name not in table.columns:
-        remedy = suggest_nearest(name, [str(each) for each in table.columns])
-        raise ConfigError(f"segment {text!r}: there is no column {name!r}", remedy)
-    return _compare(table[name], operator, value)
+def _no_condition(text: str, names: list[str]) -> ConfigError:
+    compared = re.match(rf"(.+?)\s*(?:{_SIGN})", text)
+    if compared is None or compared[1] in names:
+        remedy = suggest_nearest(text, names)
+        return ConfigError(f"{text!r} is no column and no condition", remedy)
+    remedy = suggest_nearest(compared[1], names)
+    return ConfigError(f"segment {text!r}: there is no column {compared[1]!r}", remedy)
 
 
 def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:

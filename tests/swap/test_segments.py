@@ -16,6 +16,7 @@ TABLE = pd.DataFrame(
         "region": ["north", "south", None, "sea side"] * 25,
         "day": pd.date_range("2024-01-01", periods=100),
         "code": [1, 2, 3, 4] * 25,
+        "supply and <demand>": [0, 1, 2, 3] * 25,
     }
 )
 
@@ -39,6 +40,16 @@ TABLE = pd.DataFrame(
         ("region != 'north'", {"region != 'north'": 50}),
         ("region == sea side", {"region == sea side": 25}),
         ("day >= 2024-04-01", {"day >= 2024-04-01": 9}),
+        ("25 > age", {"25 > age": 25}),
+        ("20 > age >= 10", {"20 > age >= 10": 10}),
+        (
+            "age < 50 and supply and <demand> >= 3",
+            {"age < 50 and supply and <demand> >= 3": 12},
+        ),
+        (
+            "supply and <demand> = 3 and 90 <= age",
+            {"supply and <demand> = 3 and 90 <= age": 3},
+        ),
         ({"old": "age > 89"}, {"old": 10}),
         ({"age": [50]}, {"age < 50": 50, "age >= 50": 50}),
         ({"mine": (TABLE["age"] < 5).to_numpy()}, {"mine": 5}),
@@ -72,6 +83,8 @@ def test_every_form_of_a_segment_is_read(given, sizes):
     [
         ("height", "height"),
         ("hieght < 3", "hieght"),
+        ("age < 5 and hieght < 3", "hieght"),
+        ("age and code = 1", "age"),
         ("age < old", "age"),
         ("region < north", "region"),
         ("age > 1000", "none"),
