@@ -26,7 +26,7 @@ QUICK = (
 #: Pages that can be pasted; the first ones at every run.
 PASTED = [
     "compare", "gate", "tables", "install", "predictions", "columns", "multi-output", "models",
-    "thresholds", "splits", "swarm", "in_context", "forecasting", "estimate",
+    "thresholds", "splits", "swarm", "in_context", "forecasting", "estimate", "swap",
 ]  # fmt: skip
 
 
