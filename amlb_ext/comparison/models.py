@@ -18,7 +18,7 @@ from amlb_ext.units.labelled import LabelledRows
 
 
 def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
-    """Return what a model answers on the labelled rows, scaled or as class probabilities.
+    """Return what a model answers on the labelled rows, numbers in the target's own unit.
 
     The model is given the table whole, as it is: it may read the index, or look at other rows.
 
@@ -33,15 +33,14 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
     if rows.is_classification:
         check_answers(answers, rows.y, rows.y_given, model.name)
         return answers
-    y = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
+    y = rows.task.target.to_numpy(dtype=float)
     check_answers(answers, y, rows.y_given, model.name)
-    scaled = (answers.f - rows.scale.low) / rows.scale.span
     notes = (*answers.notes, *unit_notes(y, answers.f, model.name))
-    return Answers(f=scaled, raw=answers.raw, notes=notes)
+    return Answers(f=answers.f, raw=answers.raw, notes=notes)
 
 
 def as_predicted(rows: LabelledRows, answers: Answers) -> Predicted:
-    """Return answers as losses take them: numbers in the target's own unit."""
+    """Return answers as losses take them."""
     if rows.is_classification:
         return Predicted(
             y=rows.y,
@@ -51,9 +50,8 @@ def as_predicted(rows: LabelledRows, answers: Answers) -> Predicted:
             given=rows.y_given,
             only_labels=answers.only_labels,
         )
-    own = rows.scale.inverse(rows.y, "y").to_numpy(dtype=float)
-    f = answers.f * rows.scale.span + rows.scale.low
-    return Predicted(y=own, f=f, given=own)
+    own = rows.task.target.to_numpy(dtype=float)
+    return Predicted(y=own, f=answers.f, given=own)
 
 
 def choose_loss(

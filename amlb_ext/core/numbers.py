@@ -179,6 +179,31 @@ def plain_floats(values: Any) -> np.ndarray:
     return np.asarray(values, dtype=float)
 
 
+def are_rounded(given: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return which numbers are those of a column, but for the digits that a file leaves out.
+
+    Those may be a hundred-thousandth of a number, and no more than a thousandth of what the
+    column's numbers differ by: otherwise, far from 0, any row would pass for any other.
+
+    Parameters
+    ----------
+    given, wanted : ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> times = np.array([1.7e9, 1.7e9 + 60])
+    >>> are_rounded(times[::-1], times).tolist(), are_rounded(times + 0.01, times).tolist()
+    ([False, False], [True, True])
+    """
+    sizes = np.abs(wanted)
+    spread = float(np.nanstd(wanted)) if np.isfinite(wanted).any() else 0.0
+    with np.errstate(invalid="ignore"):
+        # beside zero a share of the number is none, so there the largest counts
+        room = 1e-5 * sizes + 1e-9 * np.nanmax(sizes, initial=0.0)
+        room = np.minimum(room, 1e-3 * spread)
+        return np.asarray((given == wanted) | (np.abs(given - wanted) <= room))
+
+
 def count_not_finite(values: np.ndarray) -> int:
     """Return how many rows hold a number that is not finite.
 

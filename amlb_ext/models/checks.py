@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
 from amlb_ext.core.frames import number_rows
+from amlb_ext.core.numbers import are_rounded
 from amlb_ext.core.task import Task
 from amlb_ext.models.answers import (
     Answers,
@@ -72,7 +73,9 @@ def check_answers(
                 loss = float(row_losses.squared_error(y, answers.f).mean())
                 misses = raw.decided.astype(float) - given.astype(float)
                 own = float(np.mean(misses**2))
-            _check("the squared error", loss, own, "its own predictions", name)
+            spread = float(np.ptp(given.astype(float)))
+            of = "its own predictions"
+            _check("the squared error", loss, own, of, name, unit=spread**2)
         return
     if raw.decided is not None:
         rate = float((answers.decided != y).mean())
@@ -111,10 +114,10 @@ def check_truth(truth: np.ndarray, given: np.ndarray, name: str) -> None:
     >>> check_truth(np.array(["1.0", "2"], dtype=object), np.array([1, 2]), "F")
     """
     numbers = [
-        pd.to_numeric(pd.Series(each), errors="coerce") for each in (truth, given)
+        pd.to_numeric(pd.Series(each), errors="coerce").to_numpy(dtype=float)
+        for each in (truth, given)
     ]
-    # a file may round
-    differs = ~(_are_equal(truth, given) | np.isclose(*numbers))
+    differs = ~(_are_equal(truth, given) | are_rounded(*numbers))
     if differs.any():
         row = int(np.argmax(differs))
         raise ModelError(
@@ -143,8 +146,10 @@ def _are_equal(said: np.ndarray, y: np.ndarray) -> np.ndarray:
     return are_equal | (numbers["said"] == numbers["y"]).to_numpy()
 
 
-def _check(what: str, printed: float, own: float, of: str, name: str) -> None:
-    if np.isclose(printed, own, rtol=_RTOL, atol=_ATOL) or printed == own:
+def _check(
+    what: str, printed: float, own: float, of: str, name: str, unit: float = 1.0
+) -> None:
+    if np.isclose(printed, own, rtol=_RTOL, atol=_ATOL * unit) or printed == own:
         return
     raise ModelError(
         f"{what} of {name} would be given as {printed:.6g}, and {of} give {own:.6g}: this is a "

@@ -19,8 +19,20 @@ TOLERANCE = 1e-9
 
 
 def tolerance_at(numbers: np.ndarray) -> np.ndarray:
-    """Return by how much numbers of this size may differ and still count as equal."""
-    return TOLERANCE * np.maximum(1.0, np.abs(numbers))
+    """Return by how much numbers of a column may differ and still count as equal.
+
+    Near 0 it is what the others lose: those of a column of tiny numbers differ by less.
+
+    Examples
+    --------
+    >>> tolerance_at(np.array([0.0, 20.0])).tolist()
+    [1e-09, 2e-08]
+    >>> float(tolerance_at(np.array([0.0, 1e-12]))[0]) < 1e-20
+    True
+    """
+    sizes = np.abs(numbers)
+    largest = np.nanmax(sizes, initial=0.0)
+    return TOLERANCE * np.maximum(min(1.0, largest), sizes)
 
 
 @dataclass(frozen=True)

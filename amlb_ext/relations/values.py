@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from amlb_ext.relations.conditions import tolerance_at
+from amlb_ext.relations.conditions import TOLERANCE, tolerance_at
 
 
 def holds_numbers(values: pd.Series) -> bool:
@@ -217,23 +217,28 @@ def learn_rounding(values: np.ndarray) -> Rounding | None:
     Rounding(decimals=2, digits=None)
     >>> learn_rounding(np.array([44.22222, 0.11111111, 2.9802322e-08]))
     Rounding(decimals=15, digits=8)
-    >>> learn_rounding(np.random.default_rng(0).normal(size=9)) is None
-    True
+    >>> normal = np.random.default_rng(0).normal(size=9)
+    >>> [learn_rounding(values) for values in (normal, 1e-11 * normal, 1.7e9 + normal)]
+    [None, None, None]
     """
-    # a number such as 0.1 is itself no decimal fraction, hence the tolerance
+    room = 4 * EPSILON * np.abs(values)
+    # A number such as 0.1 is itself no decimal fraction, hence the tolerance; far from 0, numbers
+    # that lie close together are no noise of one another.
+    lost = np.minimum(tolerance_at(values), TOLERANCE * np.ptp(values))
+    # beyond the last decimal its unit is hardly larger than what a double loses
+    largest = float(np.abs(values).max())
+    last = int(-np.log10(1000 * EPSILON * largest)) if largest else FEW_DECIMALS
     few = FEW_DECIMALS + 1
-    decimals = _count_decimals(values, tolerance_at(values), range(few))
+    counts = range(max(1, min(few, last + 1)))
+    decimals = _count_decimals(values, np.maximum(lost, room), counts)
     if decimals is not None:
         return Rounding(decimals)
-    room = 4 * EPSILON * np.abs(values)
     digits = _count_digits(values)
     if digits is not None:
         decimals = _count_decimals(values, room, range(few, MOST_DECIMALS))
         return Rounding(decimals, digits)
     if np.array_equal(Rounding().round(values), values):
         return Rounding()
-    # beyond these the unit of a decimal is hardly larger than what a double loses
-    last = int(-np.log10(1000 * EPSILON * np.abs(values).max()))
     decimals = _count_decimals(values, room, range(few, last + 1))
     return None if decimals is None else Rounding(decimals)
 

@@ -31,6 +31,7 @@ import pandas as pd
 from amlb_ext.amlb.safe_text import reads_as_missing
 from amlb_ext.core.errors import RunError
 from amlb_ext.core.files import write_file, write_text
+from amlb_ext.core.numbers import are_rounded
 from amlb_ext.core.version import __version__
 from amlb_ext.runner.run_folder import is_running, make_run_dir
 
@@ -336,9 +337,7 @@ file: its truth is 2.0, the test file has 3.0 (these results belong to another s
     if pd.api.types.is_float_dtype(predicted_truth):
         numbers = predicted_truth.to_numpy(dtype=float)
         wanted = pd.to_numeric(true_values, errors="coerce").to_numpy(dtype=float)
-        # beside zero a relative tolerance is none, so there the column's own scale counts
-        scale = float(np.nanmax(np.abs(wanted), initial=0.0))
-        differs = ~np.isclose(numbers, wanted, rtol=1e-6, atol=1e-9 * scale)
+        differs = ~are_rounded(numbers, wanted)
     else:
         # AMLB's encoded frameworks write labels stripped and in lower case
         differs = _normalize_labels(predicted_truth) != _normalize_labels(true_values)

@@ -17,7 +17,6 @@ import pandas as pd
 from scipy.stats import t as student
 
 from amlb_ext.swap.contrast import Contrast
-from amlb_ext.swap.foresee import LARGEST
 from amlb_ext.swap.harm import Harm
 from amlb_ext.units.conditions import short_number
 
@@ -57,9 +56,8 @@ class Conditions:
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of values over the rows of each pair, ``(m, m)``."""
-        largest = float(np.abs(values).max(initial=0.0))
-        # single precision holds no absurd loss
-        unit = largest if largest > LARGEST else 1.0
+        # single precision holds neither absurd losses nor those of tiny numbers
+        unit = float(np.abs(values).max(initial=0.0)) or 1.0
         values = (values / unit).astype("f4")
         return unit * np.asarray((self.met * values[:, None]).T @ self.met, dtype=float)
 

@@ -126,12 +126,11 @@ def plan_origins(
 def _named_cutoff(panel: Panel, cutoff: str, steps_on: int = 0) -> int:
     """Return the position some steps behind a time, which must leave a horizon."""
     try:
-        time = pd.Timestamp(cutoff)
-    except ValueError:
+        position = int(panel.calendar.get_indexer([pd.Timestamp(cutoff)])[0])
+    except ValueError:  # so are times that a calendar cannot hold
         raise ConfigError(
             f"the cutoff {cutoff!r} is no time", "write 2024-01-31"
         ) from None
-    position = int(panel.calendar.get_indexer([time])[0])
     behind = panel.horizon + steps_on
     last = len(panel.calendar) - 1 - behind
     if position < 0 or position > last:

@@ -58,7 +58,7 @@ def judge_rows(
     ----------
     rows : LabelledRows
     answers : Answers
-        Of F, scaled.
+        Of F, numbers in the target's own unit.
     loss_f : ndarray of shape (n,)
         Of F, as they are.
     config : HardnessConfig
@@ -75,6 +75,8 @@ def judge_rows(
         Without weights where no row is bad, or every row: ``no_claim`` says so.
     """
     y, f = rows.y[:, None], answers.f[:, None]
+    if not rows.is_classification:
+        f = (f - rows.scale.low) / rows.scale.span
     rule = settle_rule(
         config, rows.task.kind, rows.task.labels, y=y, f=f, decided=answers.decided
     )

@@ -290,10 +290,12 @@ def _tree_paths(
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
+    # In single precision, trees see neither tiny numbers nor small differences of large ones.
+    lows = np.array([coded.distinct[0] for coded in finding.columns])
+    spans = np.array([coded.distinct[-1] for coded in finding.columns]) - lows
     matrix = np.column_stack([coded.x[finding.rows] for coded in finding.columns])
-    # scikit-learn's trees take float32: what lies beyond it would become infinite.
-    largest = float(np.finfo(np.float32).max) / 2
-    matrix = np.clip(matrix, -largest, largest).astype(np.float32)
+    spans = np.where(spans > 0, spans, 1.0)
+    matrix = (matrix - lows) / spans
     positions = np.arange(len(finding.columns))
     paths: list[_Path] = []
     for _ in range(_TREES):
@@ -308,7 +310,7 @@ def _tree_paths(
         )
         classifier.fit(matrix[:, positions], finding.bad)
         tree = classifier.tree_
-        paths += _node_paths(tree, positions)
+        paths += _node_paths(tree, positions, lows=lows, spans=spans)
         if tree.node_count == 1:  # no split: another tree would find none either
             break
         # The strongest feature hides others: the next tree has to do without it.
@@ -317,7 +319,9 @@ def _tree_paths(
     return paths
 
 
-def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
+def _node_paths(
+    tree: Any, positions: np.ndarray, *, lows: np.ndarray, spans: np.ndarray
+) -> list[_Path]:
     """Return the conditions that lead to each node below the root, merged by column."""
     paths: list[_Path] = []
     waiting: list[tuple[int, _Path]] = [(0, {})]
@@ -328,7 +332,7 @@ def _node_paths(tree: Any, positions: np.ndarray) -> list[_Path]:
         if tree.children_left[node] < 0:  # a leaf
             continue
         position = int(positions[tree.feature[node]])
-        threshold = float(tree.threshold[node])
+        threshold = float(tree.threshold[node] * spans[position] + lows[position])
         goes_left = bool(tree.missing_go_to_left[node])
         # A second condition on one column narrows the first.
         parent = path.get(position, Condition())

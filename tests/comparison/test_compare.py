@@ -210,3 +210,22 @@ def test_one_absurd_prediction_is_told_and_leaves_the_others_alone():
         "good: no verdict over all rows. F's squared"
     )
     assert "<svg" in absurd_f.to_html()
+
+
+@pytest.mark.parametrize(
+    ("unit", "shift"), [(1e-12, 0.0), (1e12, 0.0), (1.0, 1.7e9), (1e-3, 1e6)]
+)
+def test_the_unit_and_the_zero_of_a_target_change_nothing(unit, shift):
+    """A capacity in farads and a time in seconds since 1970 are compared as any number is."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    y = X["a"] + rng.normal(size=300)
+    f, g = (y + size * rng.normal(size=300) for size in (1.0, 0.6))
+    results = [
+        hs.compare(
+            unit * f + zero, {"g": unit * g + zero}, unit * X, unit * y + zero
+        ).contrasts
+        for unit, zero in ((1.0, 0.0), (unit, shift))
+    ]
+    own, other = (result["relative"].to_numpy() for result in results)
+    np.testing.assert_allclose(other, own, rtol=1e-5)
