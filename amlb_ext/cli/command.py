@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -213,6 +214,8 @@ LETTERS = {
 }
 #: Parameters of which one flag takes all words that follow it: ``--results A B``.
 MANY = ("results", "predictions", "takers")
+#: Parameters that name what a command writes.
+WRITTEN = ("out", "html", "rows", "record", "junit", "logs")
 #: What parameters mean that several commands have.
 SHARED = {
     "suite": ("DIR", "the suite's folder"),
@@ -600,6 +603,7 @@ class Command:
         for form in self.forms:
             if form.holds(arguments):
                 form.check(arguments["typed"])
+        self._check_written(arguments)
         if self.returns_answer:
             # no progress beside JSON
             arguments["quiet"] = arguments["quiet"] or arguments["json"]
@@ -613,6 +617,76 @@ class Command:
         if isinstance(answer, int):
             return answer
         return answer.show(quiet=arguments["quiet"], json=arguments["json"])
+
+    def _check_written(self, arguments: Mapping[str, Any]) -> None:
+        """Raise where the command would write over what it reads, or twice to one place."""
+        typed = {
+            flag.title: arguments.get(flag.name)
+            for flag in self.flags
+            if flag.name in WRITTEN and arguments.get(flag.name)
+        }
+        for flag in self.flags:
+            given = typed.get(flag.title)
+            if given and flag.metavar == "FILE" and Path(given).is_dir():
+                raise ConfigError(f"{flag.title} {given} is a folder", "name a file")
+        others = {*WRITTEN, *INJECTED}
+        read = [value for name, value in arguments.items() if name not in others]
+        check_written(typed, read)
+
+
+def check_written(written: Mapping[str, Any], read: object) -> None:
+    """Raise where a file that is to be written is one that is read, or part of a suite that is.
+
+    Parameters
+    ----------
+    written : mapping of str to path
+        By the flag that names it.
+    read : object
+        Arguments: texts, paths, and whatever holds such.
+
+    Raises
+    ------
+    ConfigError
+
+    Examples
+    --------
+    >>> check_written({"--html": Path("page.html")}, [{"G": "g.skops"}])
+    >>> check_written({"--html": "a", "--rows": "./a"}, [])
+    Traceback (most recent call last):
+        ...
+    amlb_ext.core.errors.ConfigError: --html and --rows name one file, ./a (give another name)
+    """
+    known = {Path(path).resolve(): path for path in _paths_in(read)}
+    flags: dict[Path, str] = {}
+    for flag, given in written.items():
+        path = Path(given).expanduser().resolve()
+        if path in flags:
+            raise ConfigError(
+                f"{flags[path]} and {flag} name one file, {given}", "give another name"
+            )
+        flags[path] = flag
+        whole = path if path in known else next(filter(known.get, path.parents), None)
+        if path.is_file() and whole is not None:
+            place = "" if whole == path else f" in {known[whole]}"
+            raise ConfigError(
+                f"{flag} {given} would replace a file{place} that the command reads",
+                "give another name",
+            )
+
+
+def _paths_in(given: object) -> Iterator[Path]:
+    """Yield the files and suites that arguments name, behind the ``=`` of ``NAME=FILE`` too."""
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    if isinstance(given, list | tuple):
+        for each in given:
+            yield from _paths_in(each)
+    elif isinstance(given, str | Path):
+        for text in {str(given), str(given).partition("=")[2]} - {""}:
+            path = Path(text).expanduser()
+            with contextlib.suppress(OSError, ValueError):
+                if path.is_file() or (path / "hardsynth" / "manifest.json").is_file():
+                    yield path
 
 
 Function = TypeVar("Function", bound=Callable[..., "int | Answer"])

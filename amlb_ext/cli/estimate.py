@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from amlb_ext.cli.command import Parts, command
+from amlb_ext.cli.command import Parts, check_written, command
 from amlb_ext.cli.display import Answer
 from amlb_ext.cli.values import split_pairs
 from amlb_ext.core.paths import check_file, check_model_file, has_model_ending
 
+#: What a folder of results gets.
+FILES = ("estimates.csv", "estimate.json", "estimate.svg")
 #: Flags of rows that depend on each other.
 _DEPENDENT = ("--time", "--gap", "--group", "--cluster-by", "--series", "--horizon")
 _WHY_NOT = (
@@ -75,6 +77,8 @@ def estimate(
     if has_model_ending(model):
         check_model_file(Path(model))
     check_file(Path(data))
+    for name in FILES if out else ():
+        check_written({"-o": Path(out, name)}, [model, data, parts["how"]])
     from amlb_ext.comparison.files import read_costs
     from amlb_ext.estimate import estimate as estimate_error
     from amlb_ext.estimate.plot import write_report

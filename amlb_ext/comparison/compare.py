@@ -44,6 +44,7 @@ from amlb_ext.models.given_table import GivenTable
 from amlb_ext.stats.claims import REGION
 from amlb_ext.swap.answer import Side, SwapRows
 from amlb_ext.swap.harm import bootstrap_rows
+from amlb_ext.swap.remedy import Mixture
 from amlb_ext.swap.segments import read_segments
 from amlb_ext.units.labelled import (
     LabelledRows,
@@ -331,6 +332,12 @@ def compare_labelled(
         notes += said.notes
     notes += _class_order_notes(rows, baseline, others)
     notes += _position_notes(rows, (baseline, *others))
+    notes += [
+        f"the weights of {model.name} were chosen on these rows, which flatter it: compare it on "
+        "other rows"
+        for model in others
+        if isinstance(model.model, Mixture) and model.model.has_seen(rows.task.features)
+    ]
     if folds is None:
         notes += _fitted_here_notes(side_f, sides)
     if rows.task.order is not None:

@@ -63,10 +63,10 @@ class Folds:
     @property
     def text(self) -> str:
         """What is claimed, and how intervals count the folds."""
-        n_folds = len(self.repeats[0])
+        n_folds = format_count(len(self.repeats[0]), "fold")
         times = f", {len(self.repeats)} times" if len(self.repeats) > 1 else ""
         return (
-            f"cross-validation with {n_folds} folds{times}: a verdict is of the recipes, fitted on "
+            f"cross-validation with {n_folds}{times}: a verdict is of the recipes, fitted on "
             f"tables of this size; variances are {self.widening:.2f} times those of rows, since "
             "the fits of two folds share most of their rows"
         )
@@ -115,11 +115,14 @@ def read_folds(
             with warnings.catch_warnings():
                 # a splitter without groups says that it ignores them; what comes of it is checked
                 warnings.simplefilter("ignore", UserWarning)
-                splits = list(cv.split(rows.Z, rows.y, groups))
+                given = rows.table.take(rows.task.row_ids).given
+                splits = list(cv.split(given, rows.y_given, groups))
         except Exception as error:
+            remedy = "give a number of folds, or (train, test) positions"
+            if groups is None and "group" in str(error):
+                remedy = "give groups= to a splitter that keeps them together"
             raise ConfigError(
-                f"cv cannot split the rows: {describe_error(error)}",
-                "give groups= to a splitter that keeps them together; or give a number of folds",
+                f"cv cannot split the rows: {describe_error(error)}", remedy
             ) from error
     else:
         try:
@@ -199,6 +202,10 @@ def _check_fold(
                 f"the {what} rows of fold {number} are none, or no positions from 0 to {n - 1}",
                 "give positions as scikit-learn's splitters return them",
             )
+    if len(np.unique(test)) < len(test):
+        raise DataError(
+            f"fold {number} tests a row more than once", "name each test row once"
+        )
     shared = np.intersect1d(train, test)
     if len(shared):
         raise DataError(

@@ -618,7 +618,9 @@ def _change_phrase(row: Mapping[str, Any]) -> str:
     base = row["loss_f"]
     if not base > 0:
         return f"a loss of {format_number(row['loss'])}, and F none"
-    change, low, high = row["relative"], row["low"] / base, row["high"] / base
+    change, high = row["relative"], row["high"] / base
+    # no model can save more than all of F's loss
+    low = max(row["low"] / base, -1.0)
     if low == high == 0:
         return "the same loss"
     text = _loss_text(change)
@@ -662,14 +664,15 @@ def change_text(row: dict[str, Any]) -> str:
     change = _signed_percent(row["relative"])
     if not (is_known(row["low"]) and is_known(row["high"])):
         return f"{change} (no interval)"
-    # no model can save more than all of F's loss
-    low = max(row["low"] / row["loss_f"], -1.0)
-    return change + _limits_text(low, row["high"] / row["loss_f"])
+    return change + _limits_text(
+        row["low"] / row["loss_f"], row["high"] / row["loss_f"]
+    )
 
 
 def _limits_text(low: float, high: float) -> str:
     """Return the limits of a change in percent: `` (-41 to -25)``."""
-    limits = [_signed_percent(limit).removesuffix(" %") for limit in (low, high)]
+    # no model can save more than all of F's loss
+    limits = [_signed_percent(max(x, -1.0)).removesuffix(" %") for x in (low, high)]
     return f" ({' to '.join(limits)})"
 
 

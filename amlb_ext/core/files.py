@@ -130,7 +130,7 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.SuiteError: cannot write hard/config.yaml: No space left on device (free \
-some space or choose another folder with -o, then run the same command again)
+some space or choose another folder, then run the same command again)
     """
     try:
         yield
@@ -140,7 +140,7 @@ some space or choose another folder with -o, then run the same command again)
             problem = os.strerror(error.errno)
         else:
             problem = " ".join(str(error).split())
-        remedy = "choose another folder with -o, then run the same command again"
+        remedy = "choose another folder, then run the same command again"
         if error.errno in _LOCKED:
             remedy = f"make the folder writable or {remedy}"
         elif error.errno in _FULL or not error.errno:

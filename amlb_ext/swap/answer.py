@@ -225,6 +225,8 @@ class Swap:
         text = self.share_text(change.value)
         if not np.isfinite(change.se):
             return f"{text} (too few {self.unit.many} change to tell)"
+        if not self.base:
+            return f"{text} ({low:+.3g} to {high:+.3g})"
         if low * high >= 0:
             limits = sorted([abs(low / self.base), abs(high / self.base)])
             ends = " to ".join(format_decimals(100 * limit, 1) for limit in limits)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.util import hash_pandas_object
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from amlb_ext.models.adapter import ModelAdapter
@@ -208,7 +209,7 @@ def mix_models(
     return mixture
 
 
-class _Mixture(BaseEstimator):
+class Mixture(BaseEstimator):
     """A mixture of two fitted models, by one weight or by two.
 
     Parameters
@@ -227,7 +228,7 @@ class _Mixture(BaseEstimator):
 
     def learn(
         self, table: pd.DataFrame, passes: Sequence[Foresight], labels: Labels
-    ) -> _Mixture:
+    ) -> Mixture:
         """Keep what foresees where G loses.
 
         Parameters
@@ -243,7 +244,13 @@ class _Mixture(BaseEstimator):
         self.feature_names_in_ = np.array([str(name) for name in table.columns])
         self.coder_ = TableCoder().fit(table)
         self.passes_ = list(passes) if self.weight_bad != self.weight else []
+        self.rows_seen_ = hash_pandas_object(table, index=False).to_numpy()
         return self
+
+    def has_seen(self, table: pd.DataFrame) -> bool:
+        """Whether the weights were chosen on most rows of a table, which flatter the mixture."""
+        rows = hash_pandas_object(table[list(self.feature_names_in_)], index=False)
+        return bool(np.isin(rows, self.rows_seen_).mean() > 0.5)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coder_")
@@ -270,16 +277,16 @@ class _Mixture(BaseEstimator):
         return Answers(f=mixed, decided=decided)
 
 
-class MixedRegressor(RegressorMixin, _Mixture):
-    """A mixture of two models of a number; see :class:`_Mixture`."""
+class MixedRegressor(RegressorMixin, Mixture):
+    """A mixture of two models of a number; see :class:`Mixture`."""
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the prediction of each row, ``(n,)``, in the target's unit."""
         return self._mix(X).f
 
 
-class MixedClassifier(ClassifierMixin, _Mixture):
-    """A mixture of two models of a class; see :class:`_Mixture`."""
+class MixedClassifier(ClassifierMixin, Mixture):
+    """A mixture of two models of a class; see :class:`Mixture`."""
 
     classes_: np.ndarray
 

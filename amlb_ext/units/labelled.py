@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -304,6 +305,11 @@ def read_row_order(
         time=names["time"],
         group=names["groups"],
     )
+    if order is not None and order.group is not None:
+        # where values have an order, splitters of scikit-learn go by it
+        with contextlib.suppress(TypeError):
+            codes, _ = pd.factorize(frame[names["groups"]], sort=True)
+            order = dataclasses.replace(order, group=codes)
     return order, columns
 
 
