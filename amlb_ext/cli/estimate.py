@@ -77,8 +77,9 @@ def estimate(
     if has_model_ending(model):
         check_model_file(Path(model))
     check_file(Path(data))
-    for name in FILES if out else ():
-        check_written({"-o": Path(out, name)}, [model, data, parts["how"]])
+    if out:
+        for name in FILES:
+            check_written({"-o": out / name}, [model, data, parts["how"]])
     from amlb_ext.comparison.files import read_costs
     from amlb_ext.estimate import estimate as estimate_error
     from amlb_ext.estimate.plot import write_report

@@ -388,8 +388,9 @@ def _named_loss(name: str) -> Loss:
 
     if name in SCORERS or name in get_scorer_names():
         raise ConfigError(
-            f"the scorer {name} is no mean of losses of rows, so rows cannot be compared by it",
-            f"give a loss of rows: {', '.join(LOSSES)}",
+            f"rows cannot be compared by the scorer {name}: no loss of single rows is known that "
+            "orders models as it does",
+            f"give one of {', '.join(LOSSES)}, or a function (y, prediction) -> loss of each row",
         )
     nearest = suggest_nearest(name, [*LOSSES, *SCORERS])
     raise ConfigError(f"no loss is called {name!r}", nearest)

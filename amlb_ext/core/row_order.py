@@ -261,7 +261,9 @@ def _read_times(table: OrderedTable, name: str) -> tuple[np.ndarray, bool]:
     else:
         column = _find_column(table, name, "time")
         are_dates = not pd.api.types.is_numeric_dtype(column)
-        values = _parse_times(table, column) if are_dates else column
+        values = column
+        if are_dates:
+            values, are_dates = _parse_times(table, column)
     _refuse_missing(table, values, f"--time {name}", "time")
     times = values.to_numpy(dtype=float)
     if times.min() == times.max():
@@ -272,20 +274,23 @@ def _read_times(table: OrderedTable, name: str) -> tuple[np.ndarray, bool]:
     return times, are_dates
 
 
-def _parse_times(table: OrderedTable, column: pd.Series) -> pd.Series:
-    """Return a column of dates as seconds since 1970."""
+def _parse_times(table: OrderedTable, column: pd.Series) -> tuple[pd.Series, bool]:
+    """Return a column of dates as seconds since 1970, or one of written numbers; and which."""
     texts = column.astype(object)
     written = texts.astype("str").where(texts.notna())
     times = read_dates(written, f"{table.name}: --time {column.name}")
     is_unread = times.isna() & texts.notna()
     if is_unread.any():
+        numbers = pd.to_numeric(written, errors="coerce")
+        if numbers.notna().equals(texts.notna()):
+            return numbers, False
         row = int(np.flatnonzero(is_unread)[0])
         raise DataError(
             f"{table.name}: --time {column.name}, but row {table.row_ids[row] + 1} has "
             f"{texts.iloc[row]!r}, which is no date and no number",
             "name a column of dates or numbers",
         )
-    return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), True
 
 
 def _read_groups(

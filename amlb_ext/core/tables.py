@@ -209,7 +209,7 @@ def _drop_rows_without_target(
     if share > MAX_MISSING_TARGET:
         which = " or ".join(repr(target) for target in targets)
         raise DataError(
-            f"{name}: the target {which} is missing in {share:.0%} of the rows, "
+            f"{name}: the target {which} is missing in {is_missing.sum()} of {len(frame)} rows, "
             f"at most {MAX_MISSING_TARGET:.0%} are accepted",
             "choose another column with --target, or drop these rows yourself",
         )

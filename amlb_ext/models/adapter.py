@@ -41,6 +41,7 @@ from amlb_ext.models.native import (
     attribute_of,
     classes_of_model,
     kind_of_model,
+    refuse_ranker,
     with_native_categories,
 )
 from amlb_ext.models.predictions import (
@@ -89,6 +90,7 @@ class ModelAdapter:
                 f"{name} is a {type(model).__name__}, which has no predict",
                 "give a fitted model, a function of the rows, or an array of predictions",
             )
+        refuse_ranker(model, name)
         self.model = model
         self.name = name
         self.align = align

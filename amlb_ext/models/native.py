@@ -97,6 +97,30 @@ def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -
     )
 
 
+#: Objectives of XGBoost, LightGBM and CatBoost that order the rows of a query.
+_RANKS = re.compile(r"rank|Pair|Query|xendcg|StochasticFilter|YetiRank")
+
+
+def refuse_ranker(model: Any, name: str) -> None:
+    """Raise ``ModelError`` for a model whose scores order rows, and are in no unit of the target.
+
+    Examples
+    --------
+    >>> refuse_ranker(type("LGBMRanker", (), {})(), "G")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ModelError: G is of the class LGBMRanker, whose scores order the rows of \
+a query (give a classifier or a regressor)
+    """
+    last = getattr(model, "steps", [(None, model)])[-1][1]
+    objective = getattr(as_native(last), "objective", "")
+    if type(last).__name__.endswith("Ranker") or _RANKS.search(objective):
+        raise ModelError(
+            f"{name} is of the class {type(last).__name__}, whose scores order the rows of a query",
+            "give a classifier or a regressor",
+        )
+
+
 def _has_tag(ask: Any, model: Any) -> bool:
     """Whether scikit-learn counts a model as of a kind; False where it has no tags."""
     try:
@@ -155,7 +179,7 @@ class LightgbmBooster(NativeModel):
         found = re.search(
             r"^objective=(\S+)", model.model_to_string(num_iteration=1), re.M
         )
-        objective = found.group(1) if found else ""
+        self.objective = objective = found.group(1) if found else ""
         if not objective:
             raise ModelError(
                 "a lightgbm.Booster with an objective of its own predicts margins",
@@ -201,7 +225,8 @@ class CatboostModel(NativeModel):
     """A model of CatBoost's base class, whose ``predict`` gives margins."""
 
     def __init__(self, model: Any) -> None:
-        loss, _, _ = str(model.get_all_params().get("loss_function", "")).partition(":")
+        self.objective = str(model.get_all_params().get("loss_function", ""))
+        loss, _, _ = self.objective.partition(":")
         kind = "classification" if loss in _CATBOOST_CLASSES else "regression"
         names = [str(name) for name in model.feature_names_]
         super().__init__(model, kind, names, len(names))

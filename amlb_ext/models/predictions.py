@@ -335,9 +335,16 @@ def join_by_shared_columns(
                 )
         return predictions.iloc[place].reset_index(drop=True)
     if shared:
+        column, own = next(iter(shared.items()))
+        doubled = predictions[column][predictions[column].duplicated()]
+        if len(doubled) and _may_be_id(table[own]):
+            raise ModelError(
+                f"{name} has more than one row whose {column} is {label_text(doubled.iloc[0])}",
+                f"give one prediction for each {column} of the table",
+            )
         raise ModelError(
-            f"{name} shares the column {next(iter(shared))!r} with the table, and its rows are in "
-            "another order",
+            f"{name} shares the column {column!r} with the table, and its rows are in another "
+            "order",
             "add a column that tells the rows apart to both, e.g. id, or leave out of the "
             "predictions what the table has too",
         )

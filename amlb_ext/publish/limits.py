@@ -152,7 +152,8 @@ def server_name(text: str, length: int = 128) -> str:
 
 #: No derivatives, or no redistribution: then nobody may publish hard rows of the data.
 _FORBIDS = re.compile(
-    r"\bnd\b|no[- ]?deriv|propriet|all rights reserved|confidential|internal use"
+    r"\bnd\b|\b(?:may|must) not\b|\bexcept\b|^not\b|^no licen|no[- ]?(?:deriv|modif)|propriet"
+    r"|all rights reserved|confidential|internal use"
     r"|(?:\bno|\bnot?(?: be| for)?|non|without)[- ]?(?:re)?distribut|do not (?:re)?distribute"
 )
 #: Licences that are known to allow redistribution; the whole text must match.

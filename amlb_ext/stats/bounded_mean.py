@@ -44,6 +44,9 @@ FEWEST_HALL, HALL = 200, 15
 NO_SKEWNESS = 1e-9
 #: Orders of the rows over which the betting interval is averaged, and its largest stake.
 ORDERS, STAKE = 5, 0.75
+#: Fewer rows of a class have exact limits: with one to nine of them Wilson's make intervals that
+#: hold in 82 to 93 % of draws in place of 95.
+FEW_OF_CLASS = 10
 #: Halvings of [0, 1] in the search for a betting limit: to 1e-9, far below any sampling error.
 HALVINGS = 30
 
@@ -469,7 +472,8 @@ def stratified_interval(
         L = p - \sqrt{\textstyle\sum_c \pi_c^2 (m_c - l_c)^2}, \quad
         U = p + \sqrt{\textstyle\sum_c \pi_c^2 (u_c - m_c)^2}
 
-    for a 0-1 loss, with Wilson limits per class (MOVER; Zou & Donner 2008). For other losses
+    for a 0-1 loss, with Wilson limits per class (MOVER; Zou & Donner 2008); of a class with fewer
+    than ten rows, those of Clopper and Pearson. For other losses
     ``p ± t sqrt(V)`` with ``V = sum_c pi_c^2 s_c^2 / n_c`` and Welch–Satterthwaite's degrees of
     freedom, ``V^2 / sum_c (pi_c^2 s_c^2 / n_c)^2 / (n_c - 1)``.
 
@@ -536,7 +540,10 @@ def stratified_interval(
     point = float(pi @ means)
     if binary:
         # MOVER: the distances to the limits of each class add up as standard errors do
-        lows, highs = wilson_limits(np.rint(sums), n_of_class, level)
+        sums = np.rint(sums)
+        of_many = wilson_limits(sums, n_of_class, level)
+        of_few = exact_limits(sums, n_of_class, level)
+        lows, highs = np.where(n_of_class < FEW_OF_CLASS, of_few, of_many)
         down = math.sqrt((pi**2) @ (means - lows) ** 2)
         up = math.sqrt((pi**2) @ (highs - means) ** 2)
     elif costs is not None:
@@ -617,15 +624,23 @@ def _cost_half_widths(
     n = len(losses)
     values = np.unique(costs[costs > 0])
     counts = np.array([(losses == value).sum() for value in values])
-    tail = (1 - level) / 2
-    lows = np.where(counts > 0, special.betaincinv(counts, n - counts + 1, tail), 0.0)
-    highs = np.where(
-        counts < n, special.betaincinv(counts + 1, n - counts, 1 - tail), 1.0
-    )
+    lows, highs = exact_limits(counts, n, level)
     shares = counts / n
     down = math.sqrt((values**2) @ (shares - lows) ** 2)
     up = math.sqrt((values**2) @ (highs - shares) ** 2)
     return down, up
+
+
+def exact_limits(
+    errors: np.ndarray, n: np.ndarray | int, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of Clopper and Pearson for many counts at once, each ``(k,)``."""
+    tail = (1 - level) / 2
+    low = np.where(errors > 0, special.betaincinv(errors, n - errors + 1, tail), 0.0)
+    high = np.where(
+        errors < n, special.betaincinv(errors + 1, n - errors, 1 - tail), 1.0
+    )
+    return low, high
 
 
 def balanced_interval(
@@ -659,7 +674,7 @@ def balanced_interval(
     >>> losses, classes = np.r_[np.tile([0, 0, 0, 1], 20), [1, 0]], np.repeat([0, 1], [80, 2])
     >>> found = balanced_interval(losses, classes, names=["no", "yes"])
     >>> found.point, round(found.low, 2), round(found.high, 2)
-    (0.375, 0.17, 0.58)
+    (0.375, 0.13, 0.62)
     """
     n_classes = len(names)
     counts = np.bincount(np.asarray(classes, dtype=int), minlength=n_classes)

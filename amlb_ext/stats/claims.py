@@ -399,15 +399,15 @@ def why_no_region(
     Examples
     --------
     >>> why_no_region(choose_weighting(np.ones(20)))
-    'not enough rows where F fails: 20, below 50'
+    'not enough rows where F fails: 20 effective ones, below 50'
     """
     if weighting.is_weighted:
         return ""
     if not weighting.effective_size > 0:
         return no_region_text(unit)
     return (
-        f"not enough {unit.many} where F fails: {weighting.effective_size:.0f}, below "
-        f"{smallest:.0f}"
+        f"not enough {unit.many} where F fails: {weighting.effective_size:.0f} effective ones, "
+        f"below {smallest:.0f}"
     )
 
 

@@ -480,7 +480,7 @@ def test_an_estimate_of_a_model_of_other_classes_is_refused():
         ([1, 2, 3], ""),
         ([3, 1, 2], ""),
         ([3, 1, 9], "no row whose id is 2"),
-        ([3, 1, 1], "in another order"),
+        ([3, 1, 1], "more than one row whose id is 1"),
     ],
 )
 def test_files_that_share_an_id_are_joined_by_it(ids, message):

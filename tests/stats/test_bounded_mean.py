@@ -224,3 +224,16 @@ def test_fewer_than_two_rows_give_a_reason(interval, v):
 def test_limits_stay_between_zero_and_the_bound(interval):
     e = interval([0.0, 0.0, 0.0, 2.0], bound=2.0)
     assert 0 <= e.low <= e.point <= e.high <= 2
+
+
+@pytest.mark.parametrize("rows", [1, 3, 9])
+def test_an_interval_holds_where_a_class_has_few_rows(rows):
+    rng = np.random.default_rng(rows)
+    classes = np.repeat([0, 1], [rows, 100])
+    rate, priors = np.array([0.82, 0.05]), [0.9, 0.1]
+    held = []
+    for _ in range(300):
+        losses = rng.random(len(classes)) < rate[classes]
+        e = stratified_interval(losses, classes, priors, binary=True)
+        held.append(e.low <= rate @ priors <= e.high)
+    assert np.mean(held) > 0.92
