@@ -31,6 +31,7 @@ from amlb_ext.hardening.baseline.estimator import Baseline, fill_missing
 from amlb_ext.hardening.baseline.fitted import (
     FittedBaseline,
     PredictionsBaseline,
+    check_exact,
     make_baseline,
 )
 from amlb_ext.hardening.encode import Encoder, TargetEncoder
@@ -288,6 +289,8 @@ def read_inputs(request: EstimateRequest) -> EstimateInputs:
         if fitted.is_predictions:
             model = PredictionsBaseline(answers, target)
         else:
+            if request.others:
+                check_exact(fitted.model, fitted.name, task)
             model = FittedBaseline(
                 fitted.model, fitted.name, encoder, target, task.dtypes
             )

@@ -136,7 +136,8 @@ def read_labelled_rows(
     values = target_values(align_rows(y, table.rows, what="y", align=align))
     if isinstance(values.dtype, pd.PeriodDtype) or values.dtype.kind == "M":
         raise DataError(
-            "y holds dates", "give numbers, e.g. (y - pd.Timestamp('2000-01-01')).dt.days"
+            "y holds dates",
+            "give numbers, e.g. (y - pd.Timestamp('2000-01-01')).dt.days",
         )
     if len(table) < LEAST_ROWS:
         raise DataError(

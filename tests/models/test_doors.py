@@ -492,3 +492,20 @@ def test_files_that_share_an_id_are_joined_by_it(ids, message):
     else:
         joined = join_by_shared_columns(given, rows, "p.csv")
         assert joined["prediction"].tolist() == [1, 2, 3]
+
+
+def test_numbers_that_a_float_does_not_hold_are_not_put_to_a_model(tmp_path):
+    """Ids of eight shops that become one as 64-bit floats are refused where F looks at them."""
+    table = pd.DataFrame(
+        {"shop": 2**60 + 10 * (np.arange(200) % 8), "x": X["age"][:200], "y": Y[:200]}
+    )
+    model = DecisionTreeClassifier(max_depth=1).fit(table[["shop", "x"]], table["y"])
+    blind = DecisionTreeClassifier(max_depth=1).fit(table[["x"]], table["y"])
+    features = table[["shop", "x"]]
+    for door in (
+        lambda F: hs.harden(table, "y", model=F, out=tmp_path / "hard"),
+        lambda F: hs.estimate_error(F, features, table["y"], unlabelled=features),
+    ):
+        with pytest.raises(HardsynthError, match=r"'shop', whose whole numbers beyond"):
+            door(model)
+    assert hs.estimate_error(blind, features, table["y"]).refused is not None

@@ -14,6 +14,7 @@ import pandas as pd
 
 from amlb_ext.core.config import BaselineConfig
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.numbers import MAX_EXACT_INTEGER
 from amlb_ext.core.paths import check_pickle_trusted
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.core.task import Column, Task
@@ -27,6 +28,7 @@ from amlb_ext.hardening.hardness import decide, find_cut
 from amlb_ext.models.adapter import ModelAdapter
 from amlb_ext.models.answers import Answers, Labels
 from amlb_ext.models.checks import check_answers
+from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.files import (
     is_model_file,
     is_predictions_file,
@@ -424,6 +426,7 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
             target=f"{task.target_name!r} of {task.name}",
             is_classification=task.kind.is_classification,
         )
+    check_exact(model, name, task)
     n_missing = task.features.isna().sum(axis=1).to_numpy()
     most_missing = np.argsort(-n_missing, kind="stable")[:_MISSING_ROWS]
     first = np.arange(len(task))[: TRIAL_ROWS - _MISSING_ROWS]
@@ -433,3 +436,28 @@ def try_baseline(config: BaselineConfig, model: Any, task: Task) -> None:
     baseline = FittedBaseline(model, name, encoder, target, task.dtypes)
     frame = to_source_frame(task.columns, rows, task.dtypes)
     check_probabilities_given(baseline.answer_frame(frame), name)
+
+
+def check_exact(model: Any, name: str, task: Task) -> None:
+    """Raise where F was fitted on whole numbers that a task's 64-bit floats do not hold.
+
+    Raises
+    ------
+    ModelError
+    """
+    wanted = columns_of_model(model)[0]
+    for column in task.columns:
+        is_wanted = wanted is None or column.name in wanted
+        kind = getattr(task.dtypes.get(column.name), "kind", "")
+        if not is_wanted or kind not in ("i", "u", "O"):
+            continue
+        # where different numbers would become equal, a task has texts in their place
+        is_other = kind != "O"
+        if column.is_numeric:
+            is_other = task.features[column.name].abs().max() > MAX_EXACT_INTEGER
+        if is_other:
+            raise ModelError(
+                f"{name} was fitted on the column {column.name!r}, whose whole numbers beyond "
+                "2**53 are others as 64-bit floats, so it would be asked about other rows",
+                "fit F on short numbers or texts that stand for them, and give a table with those",
+            )
