@@ -26,6 +26,7 @@ from amlb_ext.core.checked_call import (
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import ConfigError, DataError
 from amlb_ext.core.frames import to_pandas
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.models.columns import list_names
@@ -43,7 +44,6 @@ from amlb_ext.stats.diebold_mariano import fewest_origins
 from amlb_ext.stats.window_losses import (
     MASE,
     WINDOW_LOSSES,
-    WindowLoss,
     read_window_loss,
 )
 from amlb_ext.swap.answer import Side, SwapRows
@@ -272,7 +272,7 @@ def judge_windows(
     failing: FailingWindows,
     twins: Sequence[RolledForecasts],
     *,
-    loss: WindowLoss = MASE,
+    loss: Loss = MASE,
     level: float = 0.95,
 ) -> Judged:
     """Return the windows as F was judged on them, with the losses of its twins.
@@ -320,7 +320,7 @@ def answer_comparison(
     rolled: Mapping[str, RolledForecasts],
     twins: list[RolledForecasts],
     *,
-    loss: WindowLoss = MASE,
+    loss: Loss = MASE,
     segments: Any = None,
     level: float = 0.95,
     seed: int = 0,
@@ -355,7 +355,7 @@ def answer_comparison(
         columns=[Column(name, "numeric") for name in known],
         segments=read_segments(segments, pd.concat([failing.table(), known], axis=1)),
         seed=seed,
-        loss_name=loss.text,
+        loss_name=loss.text(),
         notes=window_notes(failing, rolled, len(twins), loss),
         rows=windows,
         worst=windows.nlargest(MOST_WORST, "hardness"),
@@ -376,7 +376,7 @@ def windows_with_losses(
     return windows
 
 
-def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.ndarray:
+def known_loss(forecasts: RolledForecasts, name: str, loss: Loss) -> np.ndarray:
     """Return a forecaster's losses, ``(n,)``.
 
     Raises
@@ -386,7 +386,7 @@ def known_loss(forecasts: RolledForecasts, name: str, loss: WindowLoss) -> np.nd
     """
     known = forecasts.losses.get(loss.name)
     without = [
-        other.name for other in WINDOW_LOSSES.values() if not other.needs_quantiles
+        other.name for other in WINDOW_LOSSES.values() if other.basis != "quantiles"
     ]
     if known is None:
         raise DataError(
@@ -429,7 +429,7 @@ def window_notes(
     failing: FailingWindows,
     rolled: Mapping[str, RolledForecasts],
     n_twins: int,
-    loss: WindowLoss = MASE,
+    loss: Loss = MASE,
 ) -> tuple[str, ...]:
     """Return what stands behind an answer on windows, a sentence each."""
     panel, origins = failing.panel, failing.origins

@@ -33,7 +33,9 @@ from amlb_ext.core.unit import ROW, Unit
 #: no number.
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 #: What a loss is computed from.
-Basis = Literal["probabilities", "decisions", "numbers", "anything"]
+Basis = Literal[
+    "probabilities", "decisions", "numbers", "mean", "median", "quantiles", "anything"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +69,9 @@ class Predicted:
         return self.decided is not None
 
 
-#: From what a model says to a loss for each row.
-RowFunction = Callable[[Predicted], np.ndarray]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """A loss of single rows.
+    """A loss of single rows, or of windows of series.
 
     Attributes
     ----------
@@ -81,23 +79,34 @@ class Loss:
         What a user types: ``pinball:0.9``.
     title : str
         What a reader sees: ``pinball loss at .9``.
-    unit : {'', 'target', 'target squared', 'cost', 'nats'}
+    meaning, formula : str
+        In words, and as one writes it, where the title does not tell.
+    unit : {'', 'target', 'target squared', 'scales', 'cost', 'nats'}
         What a mean loss is measured in; empty for a share or a loss without unit.
-    basis : {'probabilities', 'decisions', 'numbers', 'anything'}
-    of_rows : callable
+    basis : {'probabilities', 'decisions', 'numbers', 'mean', 'median', 'quantiles', 'anything'}
+        What it is computed from; of windows, the forecast that has the least expected loss.
+    counted : Unit
+        What it is a number for.
+    of_units : callable
+        From what a model says to a loss for each unit.
     is_of_pairs : bool
         Whether it is a mean over pairs of rows: the area under the ROC curve.
     """
 
     name: str
     title: str
+    meaning: str = ""
+    formula: str = ""
     unit: str = ""
     basis: Basis
-    of_rows: RowFunction = field(repr=False)
+    counted: Unit = ROW
+    of_units: Callable[[Any], np.ndarray] = field(repr=False)
     is_of_pairs: bool = False
 
-    def text(self, target: str) -> str:
+    def text(self, target: str = "the target") -> str:
         """Return what is compared, with its unit."""
+        if self.meaning:
+            return f"{self.title}: {self.meaning}"
         units = {
             "": "",
             "target": f" of {target}, in its own unit",
@@ -107,20 +116,20 @@ class Loss:
         }
         return f"{self.title}{units[self.unit]}"
 
-    def __call__(self, predicted: Predicted) -> np.ndarray:
-        """Return the loss of each row, ``(n,)``.
+    def __call__(self, predicted: Any) -> np.ndarray:
+        """Return the loss of each unit, ``(n,)``.
 
         Raises
         ------
         DataError
             A loss that is missing, not finite or negative, or losses of another shape.
         """
-        return checked_unit_losses(
-            np.asarray(self.of_rows(predicted)),
-            self.name,
-            len(predicted.y),
-            is_own=self.basis == "anything",
-        )
+        losses = np.asarray(self.of_units(predicted))
+        # a window without a scale has no loss
+        if self.counted is not ROW:
+            return losses
+        is_own = self.basis == "anything"
+        return checked_unit_losses(losses, self.name, len(predicted.y), is_own=is_own)
 
 
 def checked_unit_losses(
@@ -229,32 +238,32 @@ LOSSES: dict[str, Loss] = {
             name="brier",
             title="Brier loss",
             basis="probabilities",
-            of_rows=lambda rows: row_losses.brier_loss(rows.y, rows.f),
+            of_units=lambda rows: row_losses.brier_loss(rows.y, rows.f),
         ),
         Loss(
             name="log_loss",
             title="log loss",
             unit="nats",
             basis="probabilities",
-            of_rows=_log_loss,
+            of_units=_log_loss,
         ),
         Loss(
             name="zero_one",
             title="share of wrong decisions",
             basis="decisions",
-            of_rows=_zero_one,
+            of_units=_zero_one,
         ),
         Loss(
             name="balanced",
             title="balanced error",
             basis="decisions",
-            of_rows=_balanced,
+            of_units=_balanced,
         ),
         Loss(
             name="auc",
             title="1 - AUC",
             basis="probabilities",
-            of_rows=_misranked,
+            of_units=_misranked,
             is_of_pairs=True,
         ),
         Loss(
@@ -262,20 +271,20 @@ LOSSES: dict[str, Loss] = {
             title="squared error",
             unit="target squared",
             basis="numbers",
-            of_rows=lambda rows: row_losses.squared_error(rows.y, rows.f),
+            of_units=lambda rows: row_losses.squared_error(rows.y, rows.f),
         ),
         Loss(
             name="absolute",
             title="absolute error",
             unit="target",
             basis="numbers",
-            of_rows=lambda rows: row_losses.absolute_error(rows.y, rows.f),
+            of_units=lambda rows: row_losses.absolute_error(rows.y, rows.f),
         ),
         Loss(
             name="squared_log",
             title="squared logarithmic error",
             basis="numbers",
-            of_rows=_squared_log,
+            of_units=_squared_log,
         ),
     )
 }
@@ -427,7 +436,7 @@ def _pinball(q: float) -> Loss:
         title=f"pinball loss at {q:g}",
         unit="target",
         basis="numbers",
-        of_rows=of_rows,
+        of_units=of_rows,
     )
 
 
@@ -470,7 +479,7 @@ def _own_loss(function: Callable[..., Any]) -> Loss:
         name=name,
         title=f"your loss {name}",
         basis="anything",
-        of_rows=of_rows,
+        of_units=of_rows,
     )
 
 
@@ -607,7 +616,7 @@ def _cost_loss(given: Any, labels: Sequence[Any]) -> Loss:
         title="cost of decisions",
         unit="cost",
         basis="decisions",
-        of_rows=of_rows,
+        of_units=of_rows,
     )
 
 

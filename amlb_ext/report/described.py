@@ -51,7 +51,7 @@ class TaskSettings:
         Columns and conditions, see :mod:`amlb_ext.swap.segments`.
     loss : optional
         What is compared, see :func:`amlb_ext.core.losses.read_loss`, the suite's own by default; of
-        series a WindowLoss.
+        series a Loss.
     swaps : bool
         Whether to tell who loses where F is replaced.
     refits : int

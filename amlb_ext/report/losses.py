@@ -201,13 +201,13 @@ def _loss_of_suite(full: TaskPredictions) -> Loss:
             name="scaled squared",
             title="squared error of the scaled target",
             basis="numbers",
-            of_rows=lambda predicted: full.loss_of(predicted.f),
+            of_units=lambda predicted: full.loss_of(predicted.f),
         )
     return Loss(
         name="brier",
         title="Brier loss",
         basis="probabilities",
-        of_rows=lambda predicted: full.loss_of(predicted.f),
+        of_units=lambda predicted: full.loss_of(predicted.f),
     )
 
 

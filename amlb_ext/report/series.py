@@ -26,6 +26,7 @@ from amlb_ext.comparison.forecasts import (
 )
 from amlb_ext.comparison.window_pictures import draw_legend, draw_window, window_title
 from amlb_ext.core.errors import ConfigError, DataError, ModelError, RunError
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts, check_forecasts
@@ -55,7 +56,6 @@ from amlb_ext.runner.run_folder import is_running
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.stats.window_losses import (
     MASE,
-    WindowLoss,
     read_window_loss,
     scaled_errors,
 )
@@ -354,7 +354,9 @@ def _build_table(
         ),
         settings,
         columns=[Column(feature, "numeric") for feature in known],
-        loss=loss.with_unit,
+        loss=f"{loss.title} in the target's own unit"
+        if loss.unit == "target"
+        else loss.title,
         metric=loss.name,
         segment_table=pd.concat([failing.table(), known], axis=1),
         seed=seed,
@@ -391,8 +393,8 @@ def _build_table(
 
 
 def _with_loss(
-    failing: FailingWindows, loss: WindowLoss
-) -> tuple[FailingWindows, WindowLoss, DataError | None]:
+    failing: FailingWindows, loss: Loss
+) -> tuple[FailingWindows, Loss, DataError | None]:
     """Return F's windows with the loss that can be compared, and why it is another one."""
     forecasts = failing.forecasts.with_loss(loss, failing.tests)
     try:

@@ -21,14 +21,14 @@ Economic Statistics 29, 411-422 (CRPS as an integral of pinball losses). AMLB v2
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from amlb_ext.core.errors import ConfigError, suggest_nearest
-from amlb_ext.core.losses import ask_own_loss, checked_unit_losses, function_name
+from amlb_ext.core.losses import Loss, ask_own_loss, checked_unit_losses, function_name
 from amlb_ext.core.unit import WINDOW
 
 #: Windows whose losses of all steps and levels are in memory at once.
@@ -176,54 +176,6 @@ class ForecastWindows:
         return mean_pinball_losses(self.y, self.forecast.quantiles, self.levels)
 
 
-@dataclass(frozen=True, kw_only=True)
-class WindowLoss:
-    """A loss of windows.
-
-    Attributes
-    ----------
-    name : str
-        What a user types.
-    title : str
-        What a reader sees.
-    meaning : str
-    formula : str
-    unit : {'scales', 'target', ''}
-        What it is measured in; empty for a share, and for a user's own.
-    least_at : {'median', 'mean', 'quantiles', ''}
-        Which forecast has the least expected loss; empty where that is not known.
-    of_windows : callable
-    """
-
-    name: str
-    title: str
-    meaning: str
-    formula: str
-    unit: str
-    least_at: str
-    of_windows: Callable[[ForecastWindows], np.ndarray] = field(repr=False)
-
-    @property
-    def needs_quantiles(self) -> bool:
-        """Whether it is computed from quantiles."""
-        return self.least_at == "quantiles"
-
-    @property
-    def text(self) -> str:
-        """What is compared, in words."""
-        return f"{self.title}: {self.meaning}" if self.meaning else self.title
-
-    @property
-    def with_unit(self) -> str:
-        """Its title, with the unit where it has one."""
-        is_plain = self.unit != "target"
-        return self.title if is_plain else f"{self.title} in the target's own unit"
-
-    def __call__(self, windows: ForecastWindows) -> np.ndarray:
-        """Return the loss of each window, ``(n,)``."""
-        return np.asarray(self.of_windows(windows))
-
-
 def _share_of_sizes(windows: ForecastWindows) -> np.ndarray:
     # of zeros alone it is no number
     if windows.mean_size == 0:
@@ -238,62 +190,68 @@ def _root_mean_square(windows: ForecastWindows) -> np.ndarray:
 
 
 #: Every loss of windows that has a name.
-WINDOW_LOSSES: dict[str, WindowLoss] = {
+WINDOW_LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="mase",
             title="MASE",
             meaning="mean absolute error of a window over its scale",
             formula="mean |y - f| / s",
             unit="scales",
-            least_at="median",
-            of_windows=lambda windows: windows.absolute / windows.scale,
+            basis="median",
+            of_units=lambda windows: windows.absolute / windows.scale,
         ),
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="rmsse",
             title="RMSSE",
             meaning="root mean squared error of a window over its root mean square scale",
             formula="root of mean (y - f)^2 / r",
             unit="scales",
-            least_at="mean",
-            of_windows=_root_mean_square,
+            basis="mean",
+            of_units=_root_mean_square,
         ),
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="mae",
             title="MAE",
             meaning="mean absolute error of a window, in the target's own unit",
             formula="mean |y - f|",
             unit="target",
-            least_at="median",
-            of_windows=lambda windows: windows.absolute,
+            basis="median",
+            of_units=lambda windows: windows.absolute,
         ),
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="sql",
             title="SQL",
             meaning="mean pinball loss of a window over its scale",
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)| / s",
             unit="scales",
-            least_at="quantiles",
-            of_windows=lambda windows: windows.pinball / windows.scale,
+            basis="quantiles",
+            of_units=lambda windows: windows.pinball / windows.scale,
         ),
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="wql",
             title="WQL",
             meaning="mean pinball loss of a window over the mean size of all values to forecast",
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)| / mean |y| of all windows",
             unit="",
-            least_at="quantiles",
-            of_windows=_share_of_sizes,
+            basis="quantiles",
+            of_units=_share_of_sizes,
         ),
-        WindowLoss(
+        Loss(
+            counted=WINDOW,
             name="crps",
             title="CRPS",
             meaning="mean pinball loss of a window, in the target's own unit",
             formula="mean 2 |(f_q - y) (1[f_q >= y] - q)|",
             unit="target",
-            least_at="quantiles",
-            of_windows=lambda windows: windows.pinball,
+            basis="quantiles",
+            of_units=lambda windows: windows.pinball,
         ),
     )
 }
@@ -302,7 +260,7 @@ MASE = WINDOW_LOSSES["mase"]
 OWN_LOSS = "own"
 
 
-def read_window_loss(given: Any) -> WindowLoss:
+def read_window_loss(given: Any) -> Loss:
     """Return the loss that a name or a function stands for.
 
     Parameters
@@ -340,7 +298,7 @@ def read_window_loss(given: Any) -> WindowLoss:
     )
 
 
-def _own_loss(function: Callable[..., Any]) -> WindowLoss:
+def _own_loss(function: Callable[..., Any]) -> Loss:
     """Return a user's own loss."""
     name = function_name(function)
 
@@ -354,12 +312,11 @@ def _own_loss(function: Callable[..., Any]) -> WindowLoss:
         )
         return checked_unit_losses(losses, name, len(windows.y), WINDOW)
 
-    return WindowLoss(
+    return Loss(
         name=OWN_LOSS,
         title=f"your loss {name}",
-        meaning="",
         formula="as the function returns it",
-        unit="",
-        least_at="",
-        of_windows=of_windows,
+        basis="anything",
+        counted=WINDOW,
+        of_units=of_windows,
     )

@@ -12,13 +12,14 @@ import pandas as pd
 
 from amlb_ext.core.display import format_decimals, format_percent
 from amlb_ext.core.errors import DataError
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.memory import release_memory
 from amlb_ext.core.rng import random_stream
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.core.windows import LeftOut, Origins, WindowRule
 from amlb_ext.models.forecasters import Forecaster
 from amlb_ext.sources.panel import Panel
-from amlb_ext.stats.window_losses import MASE, WindowLoss
+from amlb_ext.stats.window_losses import MASE
 from amlb_ext.units.judged import FEWEST_CLUSTERS
 from amlb_ext.units.origins import (
     NO_SCALE,
@@ -316,7 +317,7 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> list[str]:
 def describe_zeros(
     failing: FailingWindows,
     others: Mapping[str, RolledForecasts] | None = None,
-    loss: WindowLoss = MASE,
+    loss: Loss = MASE,
 ) -> list[str]:
     """Return a sentence where most of what is to be forecast is 0, none elsewhere.
 
@@ -329,7 +330,7 @@ def describe_zeros(
     failing : FailingWindows
     others : mapping of str to RolledForecasts, optional
         Of candidates, whose loss stands beside that of F.
-    loss : WindowLoss
+    loss : Loss
         What is compared.
     """
     future = failing.future
@@ -349,14 +350,14 @@ def describe_zeros(
     return [
         f"{format_percent(share)} of the values to forecast are 0: a forecast of zeros has the "
         f"least MASE and MAE there, and says nothing of when something comes"
-        f"{instead if loss.least_at == 'median' else ''}{beside}"
+        f"{instead if loss.basis == 'median' else ''}{beside}"
     ]
 
 
 def describe_heavy_windows(
     failing: FailingWindows,
     forecasts: Mapping[str, RolledForecasts] = MappingProxyType({}),
-    loss: WindowLoss = MASE,
+    loss: Loss = MASE,
 ) -> list[str]:
     """Return a sentence where few windows hold half of a model's loss, none elsewhere.
 
@@ -371,7 +372,7 @@ def describe_heavy_windows(
     failing : FailingWindows
     forecasts : mapping of str to RolledForecasts
         Of models beside F.
-    loss : WindowLoss
+    loss : Loss
     """
     found = []
     for name, rolled in {"F": failing.forecasts, **forecasts}.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amlb_ext.core.errors import ModelError
+from amlb_ext.core.losses import Loss
 from amlb_ext.core.rng import random_stream
 from amlb_ext.models.columns import list_names
 from amlb_ext.models.forecasters import (
@@ -20,7 +21,7 @@ from amlb_ext.models.forecasters import (
 )
 from amlb_ext.models.lag_models import LagModel
 from amlb_ext.sources.panel import Panel
-from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows, WindowLoss
+from amlb_ext.stats.window_losses import WINDOW_LOSSES, ForecastWindows
 from amlb_ext.units.origins import Windows
 
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
@@ -90,14 +91,12 @@ class RolledForecasts:
         """The SQL of each window, ``(n,)``; None where the forecaster has no quantiles."""
         return self.losses.get("sql")
 
-    def with_loss(
-        self, loss: WindowLoss, origins: Sequence[Windows]
-    ) -> RolledForecasts:
+    def with_loss(self, loss: Loss, origins: Sequence[Windows]) -> RolledForecasts:
         """Return the same with the losses of a user's own function; named ones are there already.
 
         Parameters
         ----------
-        loss : WindowLoss
+        loss : Loss
         origins : sequence of Windows
             Those of the forecasts.
         """
@@ -221,7 +220,7 @@ def score_forecasts(
             mean_size=mean_size,
         )
         for name, loss in WINDOW_LOSSES.items():
-            if answer.quantiles is not None or not loss.needs_quantiles:
+            if answer.quantiles is not None or loss.basis != "quantiles":
                 losses[name].append(loss(scored))
         if answer.quantiles is not None and keep_quantiles:
             if quantiles is None:

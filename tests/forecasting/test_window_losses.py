@@ -144,8 +144,8 @@ def test_the_page_lists_every_loss_as_it_is():
         name: [
             f"`{loss.formula}`",
             units[loss.unit],
-            loss.least_at,
-            "yes" if loss.needs_quantiles else "no",
+            loss.basis,
+            "yes" if loss.basis == "quantiles" else "no",
         ]
         for name, loss in WINDOW_LOSSES.items()
     }

@@ -177,7 +177,7 @@ def test_a_gate_is_held_by_that_loss(scored, full, by_costs):
     ("loss", "culprit"),
     [
         ("brierr", "did you mean 'brier'"),
-        ("f1", "no mean of losses"),
+        ("f1", "no loss of single rows"),
         ("pinball:2", "no quantile"),
         ("missing.csv", "cannot read the costs of missing.csv"),
         ("negative.csv", "a cost is negative: -3"),
