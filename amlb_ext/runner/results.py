@@ -216,11 +216,6 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
                 )
 
 
-def find_running(outdir: Path | str) -> list[Path]:
-    """Return the runs in a folder, or the run that it is, that are going on."""
-    return [run_dir for run_dir in _run_dirs(Path(outdir)) if is_running(run_dir)]
-
-
 def _framework_name(fold_dir: Path) -> str:
     """Return the framework of a fold's predictions, by AMLB's notes beside them; else nothing."""
     try:
@@ -274,7 +269,7 @@ def read_predictions(
     noted = _framework_name(path.parent)
     if framework and noted and noted.lower() != framework.lower():
         raise RunError(
-            f"the predictions are those of {noted}, by the metadata.json beside them, and the "
+            f"the predictions are those of {noted[:60]}, by the metadata.json beside them, and the "
             f"scores those of {framework}",
             "run that fold again, or put its own predictions back",
         )
