@@ -509,7 +509,7 @@ def job_warnings(jobs: pd.DataFrame) -> list[str]:
     """Return one sentence per status of jobs without a usable score."""
     warnings = []
     happened = {
-        "refused": "{} refused, whose predictions do not fit the test rows",
+        "refused": "{} refused, whose predictions cannot be used",
         "failed": "{} failed",
         "missing": "{} left no result",
         "not run": "{} of the definition not run",

@@ -15,7 +15,7 @@ w : (n,) weights, sample_weight of scikit-learn
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -80,6 +80,7 @@ def score_rows(
     f: np.ndarray,
     weights: np.ndarray | None = None,
     predicted: np.ndarray | None = None,
+    names: Collection[str] = tuple(DIRECTION),
 ) -> dict[str, float]:
     r"""Return every metric of one model on some rows.
 
@@ -101,6 +102,8 @@ def score_rows(
         Codes of the labels that the model named, where they may differ from the most
         probable ones; for ``acc``, ``balacc`` and the F scores. Any other code is an error
         of the model. Defaults to the first class of largest probability.
+    names : collection of str
+        The metrics that are wanted, of those that there are.
 
     Returns
     -------
@@ -157,7 +160,7 @@ def score_rows(
     else:
         named = np.asarray(predicted).astype(int)
         metrics = _class_metrics(y.astype(int), f, named=named, weights=weights)
-    values = dict.fromkeys(metrics, float("nan"))
+    values = {name: float("nan") for name in metrics if name in names}
     if not len(y):
         return values
     # Rows are whole, and to check them in each metric takes most of the time.

@@ -21,8 +21,11 @@ import pandas as pd
 from amlb_ext.amlb.coding import Coding
 from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core import row_losses
-from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.errors import ModelError, RunError, SuiteError
 from amlb_ext.core.task import Kind
+from amlb_ext.models.columns import list_names
+from amlb_ext.models.predictions import check_order
+from amlb_ext.report.metrics import score_rows
 from amlb_ext.runner import join_predictions
 from amlb_ext.runner.agreement import (
     ComparedRows,
@@ -32,6 +35,7 @@ from amlb_ext.runner.agreement import (
 )
 from amlb_ext.runner.jobs import JOB_COLUMNS
 from amlb_ext.runner.original_results import read_job_predictions
+from amlb_ext.runner.results import NO_CLASSES
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.reader import stored_predictions
 from amlb_ext.units.region import place_of_failure
@@ -59,6 +63,8 @@ class TaskPredictions:
         The class each framework names, -1 where none; empty for regression.
     only_labels : set of str
         Frameworks that name classes and give no probabilities; theirs are 0 and 1.
+    warnings : tuple of str
+        What is wrong with predictions that are used all the same, each one sentence.
     """
 
     name: str
@@ -72,6 +78,7 @@ class TaskPredictions:
     f: dict[str, np.ndarray] = field(default_factory=dict)
     chosen: dict[str, np.ndarray] = field(default_factory=dict)
     only_labels: set[str] = field(default_factory=set)
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -219,7 +226,7 @@ def read_task_predictions(
             # Without columns of the provenance, for a class may have the name of one.
             no_columns = folds[fold].rows[[]]
             table = join_predictions(written, no_columns, folds[fold].target_text)
-            read.add(framework, fold, table, coding.written_labels)
+            read.add(framework, fold, table, coding.written_labels, job)
         except RunError as error:
             read.refused[job_index] = str(error)
     predictions = TaskPredictions(
@@ -315,6 +322,8 @@ class ReadPredictions:
         Frameworks whose classes were read by position.
     only_labels : set of str
         Frameworks that name classes and give no probabilities.
+    other_scores : dict of str to list of str
+        By framework: where AMLB's score is not that of the predictions.
     """
 
     folds: list[int] = field(default_factory=list)
@@ -323,9 +332,15 @@ class ReadPredictions:
     refused: dict[int, str] = field(default_factory=dict)
     renamed: set[str] = field(default_factory=set)
     only_labels: set[str] = field(default_factory=set)
+    other_scores: dict[str, list[str]] = field(default_factory=dict)
 
     def add(
-        self, framework: str, fold: int, table: pd.DataFrame, labels: Sequence[str]
+        self,
+        framework: str,
+        fold: int,
+        table: pd.DataFrame,
+        labels: Sequence[str],
+        job: Mapping[str, Any],
     ) -> None:
         """Take what AMLB's table says of a fold.
 
@@ -336,21 +351,36 @@ class ReadPredictions:
         table : DataFrame of n rows
         labels : sequence of str
             As the table writes them, in the order of the codes; empty for a regression.
+        job : mapping
+            With AMLB's ``metric`` and ``result``, where there are such.
 
         Raises
         ------
         RunError
-            A prediction that is no number, or names no class.
+            A prediction that is no number, or names no class; or probabilities that are of other
+            classes, or contradict the classes that are named.
         """
         key = framework, fold
-        if not labels:
+        chosen, known = None, COMPARED
+        if labels:
+            f, chosen = _parse_classes(table, labels)
+            self.chosen[key] = chosen
+            y = _class_codes(table["truth"], labels)
+            if _names_labels_alone(table, labels):
+                self.only_labels.add(framework)
+                known = OF_DECISIONS
+        else:
             f = table["predictions"].to_numpy(dtype=float)
             _check_finite(f)
-            self.f[key] = f
-            return
-        self.f[key], self.chosen[key] = _parse_classes(table, labels)
-        if _names_labels_alone(table, labels):
-            self.only_labels.add(framework)
+            y = table["truth"].to_numpy(dtype=float)
+        self.f[key] = f
+        metric = str(job.get("metric") or "").removeprefix("neg_")
+        # of a job of the original the suite may have some of the rows alone
+        if metric in known and not job.get("original_task"):
+            own = score_rows(y, f, predicted=chosen, names={metric}).get(metric, np.nan)
+            if text := score_contradiction(job, own):
+                told = self.other_scores.setdefault(framework, [])
+                told.append(f"on fold {fold} {text}")
 
     def stacked(self, lengths: Mapping[int, int]) -> dict[str, Any]:
         """Return what :class:`TaskPredictions` has of each framework, one fold after another.
@@ -361,7 +391,45 @@ class ReadPredictions:
             "f": _stack_folds(self.f, lengths, np.nan),
             "chosen": _stack_folds(self.chosen, lengths, -1),
             "only_labels": self.only_labels,
+            "warnings": score_warnings(self.other_scores),
         }
+
+
+#: Metrics of AMLB that follow from its predictions however classes are numbered, and those of
+#: them for which decisions are enough.
+OF_DECISIONS = frozenset({"acc", "balacc"})
+COMPARED = OF_DECISIONS | {"logloss", "auc", "auc_ovo", "auc_ovr"}
+COMPARED |= {"mae", "mse", "rmse", "rmsle", "r2"}
+
+
+def score_contradiction(job: Mapping[str, Any], own: float) -> str:
+    """Return how AMLB's score of a job differs from that of its predictions; empty where not.
+
+    AMLB scores the very file that it leaves, so no more than rounding may lie between them.
+
+    Examples
+    --------
+    >>> job = {"metric": "neg_rmse", "result": -2.0}
+    >>> score_contradiction(job, 2.0001), score_contradiction(job, 3.0)
+    ('', 'AMLB wrote rmse 2 where the predictions have 3')
+    """
+    metric = str(job["metric"]).removeprefix("neg_")
+    # earlier versions of AMLB wrote losses without the sign, and took another logarithm of 0
+    score, own = abs(float(job["result"])), abs(own)
+    room = 0.05 if metric == "logloss" else 1e-3
+    is_known = np.isfinite([score, own]).all()
+    if not is_known or np.isclose(score, own, rtol=room, atol=1e-5):
+        return ""
+    return f"AMLB wrote {metric} {score:.4g} where the predictions have {own:.4g}"
+
+
+def score_warnings(other_scores: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return a sentence for each framework whose scores are not those of its predictions."""
+    return tuple(
+        f"{name}: {texts[0]}{f', and {len(texts) - 1} more' if texts[1:] else ''}. The predictions "
+        "are compared; if they are of another run, put the right ones back."
+        for name, texts in sorted(other_scores.items())
+    )
 
 
 def _names_labels_alone(table: pd.DataFrame, labels: Sequence[str]) -> bool:
@@ -396,6 +464,14 @@ def _parse_classes(
     columns = {}
     for column in table.columns:
         columns[normalize_text(str(column))] = column
+    unknown = [columns[text] for text in columns if text not in (*codes, *NO_CLASSES)]
+    # beside all classes it may be one that is declared, and that no row has
+    if unknown and not set(codes) <= set(columns):
+        raise RunError(
+            f"nothing can be read from its columns {list_names(unknown)}",
+            "call each column of probabilities as its class is called: "
+            f"{list_names(labels)}",
+        )
     f = np.zeros((len(table), len(codes)))
     for label, code in codes.items():
         # A class that never occurred in training may have no column: its probability is 0.
@@ -404,16 +480,16 @@ def _parse_classes(
             f[:, code] = probabilities.to_numpy(dtype=float)
     _check_finite(f)
     named = table["predictions"]
-    chosen = named.map(lambda text: codes.get(normalize_text(str(text)), -1))
-    is_unknown = (chosen < 0).to_numpy()
-    if is_unknown.any():
-        row = _first_row(is_unknown)
+    chosen = _class_codes(named, labels)
+    if (chosen < 0).any():
+        row = _first_row(chosen < 0)
         raise RunError(
-            f"row {row} predicts {named.iloc[row]!r}, which is no class of the task",
+            f"row {row} predicts {str(named.iloc[row])!r}, which is no class of the task: those "
+            f"are {list_names(labels)}",
             "run that fold again",
         )
     if _names_labels_alone(table, labels):
-        f = np.eye(len(codes))[chosen.to_numpy(dtype=np.int64)]
+        f = np.eye(len(codes))[chosen]
     total = f.sum(axis=1)
     is_negative = (f < 0).any(axis=1)
     is_invalid = is_negative | (total <= 0)
@@ -423,7 +499,40 @@ def _parse_classes(
             "run that fold again",
         )
     # Rounded in the file, probabilities need not sum to 1.
-    return f / total[:, None], chosen.to_numpy(dtype=np.int64)
+    f /= total[:, None]
+    _check_decisions(f, chosen)
+    return f, chosen
+
+
+def _class_codes(texts: pd.Series, labels: Sequence[str]) -> np.ndarray:
+    """Return the code of the class that each text names, ``(n,)``; -1 for what is none."""
+    codes = {normalize_text(label): code for code, label in enumerate(labels)}
+    named = texts.map(lambda text: codes.get(normalize_text(str(text)), -1))
+    return named.to_numpy(dtype=np.int64)
+
+
+def _check_decisions(f: np.ndarray, chosen: np.ndarray) -> None:
+    """Refuse probabilities that are not those of the classes that are named beside them.
+
+    A framework may decide by a threshold of its own, and so against its largest probability, but a
+    class is more probable where it is decided for.
+    """
+    # beyond the digits that a file leaves out
+    is_other = f[np.arange(len(f)), chosen] < f.max(axis=1, initial=0) - 1e-6
+    is_most = is_other.sum() > len(f) / 2
+    try:
+        # what columns are called counts less where they contradict most rows
+        check_order(f, chosen, "it", has_names=not is_most)
+        # whoever always decides alike shows no order
+        if not (is_most and len(np.unique(chosen)) == 1):
+            return
+    except ModelError:
+        pass
+    raise RunError(
+        f"the class in the column 'predictions' is not the most probable one in {is_other.sum()} "
+        f"of {len(f)} rows",
+        "call each column of probabilities after the class that it is of",
+    )
 
 
 def _check_finite(f: np.ndarray) -> None:

@@ -294,6 +294,8 @@ def _find_baseline(given: str, jobs: pd.DataFrame) -> str:
     if given in labels:
         return given
     of_name = jobs.loc[jobs["name"] == given, "framework"].unique()
+    if len(of_name) == 1:
+        return str(of_name[0])
     if len(of_name) > 1:
         raise ConfigError(
             f"--baseline {given} was run as {', '.join(sorted(of_name))}",

@@ -132,6 +132,7 @@ def build_result_task(
         folds=len(read.folds),
         scores=score_parts(task.name, parts, settings.level),
         charts=draw_task_charts(built.report, full, comparison, settings),
+        warnings=(*built.report.warnings, *full.warnings),
         notes=(*built.report.notes, *task.notes, *rows.notes, *notes),
     )
     return replace(
@@ -243,7 +244,7 @@ def _read_jobs(task: Task, jobs: pd.DataFrame, baseline: str) -> ReadPredictions
                 continue
             try:
                 table, is_renamed = _read_rows(task, job)
-                read.add(framework, fold, table, task.labels)
+                read.add(framework, fold, table, task.labels, job)
             except RunError as error:
                 read.refused[index] = str(error)
                 continue
@@ -269,7 +270,13 @@ def _read_rows(task: Task, job: Mapping[str, object]) -> tuple[pd.DataFrame, boo
             f"the task has {len(task.folds)} folds, this is fold {fold}",
             "name the definition that was run with --benchmark",
         )
-    written = read_predictions(str(job["run"]), str(job["amlb_task"]), fold)
+    written = read_predictions(
+        str(job["run"]),
+        str(job["amlb_task"]),
+        fold,
+        framework=str(job["name"]),
+        has_classes=bool(task.labels),
+    )
     truth = task.target.iloc[task.folds[fold].test].reset_index(drop=True)
     if task.labels:
         truth = truth.astype(str)

@@ -177,6 +177,15 @@ def _read_jobs(
         )
     rows = rows.rename(columns={"task": "amlb_task", "info": "reason"})
     rows["name"] = rows["framework"]
+    # whoever has AMLB score by another metric finds the accuracy in a column of its own
+    metric = rows.get("metric", pd.Series("", rows.index)).fillna("")
+    is_other = ~metric.isin(["", "acc"]) & rows["result"].notna()
+    accuracy = rows.get("acc", pd.Series(np.nan, rows.index))
+    rows["result"] = rows["result"].mask(is_other, accuracy)
+    is_refused = is_other & accuracy.isna()
+    rows["status"] = np.where(is_refused, "refused", "")
+    why = "AMLB scored it by " + metric + ", and its results have no column acc"
+    rows["reason"] = why.where(is_refused, rows.get("reason", ""))
     return job_table(rows.to_dict("records"))
 
 
@@ -187,7 +196,9 @@ def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame
     for job in jobs.to_dict("records"):
         run = by_key.get((job["framework"], job["amlb_task"], job["fold"]))
         is_scored = bool(np.isfinite(job["result"]))
-        if run is not None and run.why_unscored:
+        if job["status"] == "refused":
+            outcomes.append(("refused", job["reason"], np.nan))
+        elif run is not None and run.why_unscored:
             outcomes.append(("failed", run.why_unscored, np.nan))
         elif is_scored:
             outcomes.append(("scored", "", job["result"]))

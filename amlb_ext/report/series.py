@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from amlb_ext.amlb.definition import Job
 from amlb_ext.comparison.forecasts import (
     SHOWN_LOSSES,
     judge_windows,
@@ -31,7 +32,12 @@ from amlb_ext.core.task import Column
 from amlb_ext.core.unit import WINDOW, F
 from amlb_ext.models.forecasters import LEVELS, Forecasts, check_forecasts
 from amlb_ext.pipeline.made_files import read_made_windows, read_provenance
-from amlb_ext.report.build import assemble_report, check_level, suite_overview
+from amlb_ext.report.build import (
+    BROKEN,
+    assemble_report,
+    check_level,
+    suite_overview,
+)
 from amlb_ext.report.charts import MOST_LINES, framework_colours
 from amlb_ext.report.compare import compare_units
 from amlb_ext.report.described import TaskSettings, describe_task
@@ -45,14 +51,14 @@ from amlb_ext.report.model import (
     TaskReport,
 )
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
-from amlb_ext.report.predictions import job_table
-from amlb_ext.report.still import POINTS_PER_INCH, canvas, figure_to_svg
-from amlb_ext.runner.results import (
-    find_predictions,
-    find_running,
-    read_predictions,
+from amlb_ext.report.predictions import (
+    job_table,
+    score_contradiction,
+    score_warnings,
 )
-from amlb_ext.runner.run_folder import is_running
+from amlb_ext.report.still import POINTS_PER_INCH, canvas, figure_to_svg
+from amlb_ext.runner.jobs import read_benchmark_jobs
+from amlb_ext.runner.results import read_predictions
 from amlb_ext.stats.weighted_mean import weighted_mean_interval
 from amlb_ext.stats.window_losses import (
     MASE,
@@ -95,8 +101,8 @@ def build_series_report(
     directory : path
         The suite.
     results : sequence of path
-        AMLB's output folders. Of several runs of a framework the latest counts. With none the
-        report tells of the suite alone.
+        AMLB's output folders. Of several runs of a job the latest that was scored counts. With
+        none the report tells of the suite alone.
     predictions : mapping of str to path
         Predictions that were made with fev, by the names that the report calls them; see
         :mod:`amlb_ext.units.fev_predictions`.
@@ -120,8 +126,8 @@ def build_series_report(
     Raises
     ------
     RunError
-        A folder holds no predictions of the suite, or those of other data; or a file of predictions
-        does not fit its task.
+        A folder holds no results of the suite; or a file of fev's predictions does not fit its
+        task.
     ConfigError
         Predictions have the name of a framework, the level does not lie between 0 and 1, no table
         has a segment, or the loss fits no table.
@@ -159,11 +165,15 @@ def build_series_report(
         jobs += own_jobs
     root = shlex.quote(str(suite.layout.root))
     all_jobs = job_table(jobs)
-    broken = all_jobs[all_jobs["status"].isin(["missing", "refused"])]
+    taken = {*predictions}
     commands = []
-    for framework in dict.fromkeys(broken["framework"]):
-        if entrants[framework].runs:
-            commands.append(f"hardsynth run {shlex.quote(framework)} -u {root}")
+    for statuses in (BROKEN, ("not run",)):
+        of_status = all_jobs[all_jobs["status"].isin(statuses)]
+        names = [name for name in of_status["name"].unique() if name not in taken]
+        taken.update(names)
+        commands.append(
+            tuple(f"hardsynth run {shlex.quote(name)} -u {root}" for name in names)
+        )
     return assemble_report(
         built_tasks,
         all_jobs,
@@ -175,50 +185,68 @@ def build_series_report(
             "Seed": str(suite.manifest.seed),
             "hardsynth": suite.manifest.version,
         },
-        commands=tuple(commands),
+        commands=commands[0],
+        needed=commands[1],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Entrant:
-    """Where the predictions of a forecaster stand: in AMLB's runs by task, or in fev's files."""
+    """Where the predictions of a forecaster stand: in AMLB's runs by task, or in fev's files.
 
-    runs: Mapping[str, Path]
+    Attributes
+    ----------
+    jobs : dict of str to dict
+        By task, see :attr:`amlb_ext.runner.jobs.JobTable.table`.
+    fev : FevPredictions or None
+    """
+
+    jobs: Mapping[str, Mapping[str, Any]]
     fev: FevPredictions | None = None
+
+    @property
+    def runs(self) -> dict[str, Path]:
+        """The runs of the jobs that were scored, by task."""
+        return {
+            task: Path(job["run"])
+            for task, job in self.jobs.items()
+            if job["status"] == "scored"
+        }
 
     def answers(
         self, table: ForecastTable, failing: FailingWindows, name: str
-    ) -> list[Forecasts] | str:
+    ) -> list[Forecasts | str]:
         """Return the forecasts of each main task of a table, or why they cannot be used."""
         if self.fev is not None:
-            return self.fev.read(table, failing)
-        tasks = [task.name for task in table.main_tasks]
-        missing = [task for task in tasks if task not in self.runs]
-        if missing:
-            is_going_on = any(map(is_running, self.runs.values()))
-            yet = " yet, its run is going on" if is_going_on else ""
-            return f"no predictions of {', '.join(missing)}{yet}"
-        answers = []
-        for task, windows in zip(tasks, failing.tests, strict=True):
-            answer = self.answer(task, windows, name)
-            if isinstance(answer, str):
-                return answer
-            try:
-                answer = check_forecasts(
-                    answer, request_at(failing.panel, windows), name
-                )
-            except ModelError as error:
-                return error.message
+            read = self.fev.read(table, failing)
+            return [read] * len(failing.tests) if isinstance(read, str) else [*read]
+        answers: list[Forecasts | str] = []
+        for task, windows in zip(table.main_tasks, failing.tests, strict=True):
+            answer = self.answer(task.name, windows)
+            if isinstance(answer, Forecasts):
+                request = request_at(failing.panel, windows)
+                try:
+                    answer = check_forecasts(answer, request, name)
+                except ModelError as error:
+                    answer = error.message
             answers.append(answer)
         return answers
 
-    def answer(self, task: str, windows: Windows, name: str) -> Forecasts | str:
+    def answer(self, task: str, windows: Windows) -> Forecasts | str:
         """Return a framework's forecasts in the windows' order, or why they cannot be used.
 
         AMLB's rows are sorted by id and time, and ids are in the panel's order; their ranks show
         items that a framework dropped.
         """
-        table = read_predictions(self.runs[task], task, 0)
+        job = self.jobs[task]
+        if job["status"] != "scored":
+            return str(job["reason"])
+        try:
+            table = read_predictions(
+                job["run"], task, 0, framework=job["name"], has_classes=False
+            )
+        except RunError as error:
+            return str(error)
         n, horizon = windows.future.shape
         if "repeated_item_id" not in table.columns:
             return "its predictions are not those of series"
@@ -228,10 +256,7 @@ class _Entrant:
         truth = table["truth"].to_numpy().reshape(n, horizon)
         size = np.abs(windows.future).max(axis=1, keepdims=True)
         if (np.abs(truth - windows.future) > _TRUTH_TOLERANCE * size).any():
-            raise RunError(
-                f"the predictions of {name} on {task} are of other data than the suite's",
-                "run it again on this suite",
-            )
+            return "its predictions are of other data than the suite's"
         mean = table["predictions"].to_numpy().reshape(n, horizon)
         broken = ~np.isfinite(mean).all(axis=1)
         if broken.any():
@@ -248,33 +273,27 @@ def _find_entrants(
     results: Sequence[str | Path],
     predictions: Mapping[str, Path],
 ) -> dict[str, _Entrant]:
-    """Return the latest run of each framework and task of the suite, and what fev predicted."""
-    tasks = {task.name for task in suite.tasks}
-    runs: dict[str, dict[str, Path]] = {}
-    for outdir in results:
-        # runs are named by their time, so the last one is the latest
-        for file in find_predictions(outdir):
-            if file.task in tasks and file.fold == 0:
-                runs.setdefault(file.framework, {})[file.task] = file.run_dir
-    if results and not runs:
-        running = [run for folder in results for run in find_running(folder)]
-        if running:
-            raise RunError(
-                f"no predictions of {suite.layout.root} yet: {running[0]} is being written",
-                "wait until that run has ended",
-            )
+    """Return the jobs of each framework by task of the suite, and what fev predicted."""
+    jobs: dict[str, dict[str, dict[str, Any]]] = {}
+    if results:
+        wanted = [Job(task.name, 0) for t in suite.tables for task in t.main_tasks]
+        tasks = [task.name for task in suite.tasks]
+        found = read_benchmark_jobs(tasks, *results, wanted=wanted).table
+        for job in found[found["fold"] == 0].to_dict("records"):
+            jobs.setdefault(job["framework"], {})[job["amlb_task"]] = job
+    if results and not jobs:
         raise RunError(
             f"no predictions of {suite.layout.root} in {', '.join(map(str, results))}",
             f"hardsynth run HardsynthForecast -u {shlex.quote(str(suite.layout.root))} -r OUT",
         )
-    entrants = {name: _Entrant(runs=folders) for name, folders in runs.items()}
+    entrants = {name: _Entrant(jobs=own) for name, own in jobs.items()}
     for name, path in predictions.items():
-        if name in runs or name == F:
+        if name in jobs or name == F:
             raise ConfigError(
                 f"--predictions {name}={path}: {name} is another forecaster's name",
                 "write --predictions NAME=FILE with another name",
             )
-        entrants[name] = _Entrant(runs={}, fev=open_fev_predictions(path, suite))
+        entrants[name] = _Entrant(jobs={}, fev=open_fev_predictions(path, suite))
     return entrants
 
 
@@ -294,15 +313,23 @@ def _build_table(
         reason = failing.weighting.reason or certificate.no_region
         failing = replace(failing, weighting=RegionWeights(reason=reason))
     failing, loss, unfit = _with_loss(failing, settings.loss)
-    rolled, own, incomplete = {}, [], {}
+    rolled, own, incomplete, other_scores = {}, [], {}, {}
     jobs = []
     for name, entrant in entrants.items():
         answers = entrant.answers(table, failing, name)
-        jobs += _jobs_of(name, entrant, table, answers)
-        if isinstance(answers, str):
-            incomplete[name] = answers
+        own_jobs = _jobs_of(name, entrant, table, answers)
+        jobs += own_jobs
+        usable = [answer for answer in answers if isinstance(answer, Forecasts)]
+        if len(usable) < len(answers):
+            lacking = [job for job in own_jobs if job["status"] != "scored"]
+            first = lacking[0]
+            more = f", and {len(lacking) - 1} more" if lacking[1:] else ""
+            why = f"{first['status']} ({first['reason']})"
+            incomplete[name] = f"{first['amlb_task']} {why}{more}"
             continue
-        said = score_forecasts(answers, failing.tests)
+        said = score_forecasts(usable, failing.tests)
+        if texts := _other_scores(own_jobs, said, failing):
+            other_scores[name] = texts
         rolled[name] = said.with_loss(loss, failing.tests)
         same = np.allclose(
             rolled[name].mean, failing.forecasts.mean, rtol=_TRUTH_TOLERANCE
@@ -380,7 +407,10 @@ def _build_table(
         folds=len(failing.tests),
         certificate=certificate,
         # of a table alone: a loss that it does not have is no job without a score
-        warnings=tuple(f"{name}: {why}." for name, why in incomplete.items()),
+        warnings=(
+            *(f"{name}: {why}." for name, why in incomplete.items()),
+            *score_warnings(other_scores),
+        ),
         scores=_score_table(built.report, failing, everyone, settings.level),
         notes=(
             *built.report.notes,
@@ -408,28 +438,39 @@ def _jobs_of(
     name: str,
     entrant: _Entrant,
     table: ForecastTable,
-    answers: list[Forecasts] | str,
+    answers: Sequence[Forecasts | str],
 ) -> list[dict[str, Any]]:
     """Return the jobs that a forecaster's predictions of a table stand for."""
     jobs = []
-    for task in table.main_tasks:
-        status, reason = "scored", ""
-        if entrant.fev is None and task.name not in entrant.runs:
-            status, reason = "missing", "it has no predictions"
-        elif isinstance(answers, str):
-            status, reason = "refused", answers
-        jobs.append(
-            {
-                "framework": name,
-                "name": name,
-                "amlb_task": task.name,
-                "fold": 0,
-                "status": status,
-                "reason": reason,
-                "run": str(entrant.runs.get(task.name, "")),
-            }
-        )
+    for task, answer in zip(table.main_tasks, answers, strict=True):
+        of_fev = {
+            "framework": name,
+            "name": name,
+            "amlb_task": task.name,
+            "fold": 0,
+            "status": "scored",
+        }
+        job = dict(entrant.jobs.get(task.name, of_fev))
+        if isinstance(answer, str) and job["status"] == "scored":
+            job |= {"status": "refused", "reason": answer}
+        jobs.append(job)
     return jobs
+
+
+def _other_scores(
+    jobs: Sequence[Mapping[str, Any]], said: RolledForecasts, failing: FailingWindows
+) -> list[str]:
+    """Return where AMLB's score of a task is not that of the predictions."""
+    ends = np.cumsum([len(windows.items) for windows in failing.tests])
+    texts = []
+    for job, end, windows in zip(jobs, ends, failing.tests, strict=True):
+        metric = str(job.get("metric", "")).removeprefix("neg_")
+        # means over series; the wql of a task is no mean over windows of several
+        if metric in ("mase", "mae", "sql") and metric in said.losses:
+            losses = said.losses[metric][end - len(windows.items) : end]
+            if text := score_contradiction(job, losses.mean()):
+                texts.append(f"on {job['amlb_task']} {text}")
+    return texts
 
 
 def _score_table(
@@ -569,7 +610,7 @@ def score_made_windows(
         for framework, entrant in entrants.items():
             if task.name not in entrant.runs:
                 continue
-            answer = entrant.answer(task.name, windows, framework)
+            answer = entrant.answer(task.name, windows)
             if isinstance(answer, str):
                 records.append(
                     {"task": task.name, "framework": framework, "use": answer}

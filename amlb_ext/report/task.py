@@ -159,6 +159,7 @@ def build_task_report(
         certificate=certificate,
         scores=score_parts(task, parts, settings.level),
         charts=draw_task_charts(built.report, full, comparison, settings),
+        warnings=(*built.report.warnings, *full.warnings),
         notes=(*measured.notes, *built.report.notes, *entry.notes, *fold_sentences),
         alarm=alarm,
         left_out=_sum_counts(summaries, "left_out").total(),

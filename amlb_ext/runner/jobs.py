@@ -18,6 +18,7 @@ import pandas as pd
 
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.errors import RunError
+from amlb_ext.core.unit import F
 from amlb_ext.runner.original_results import AdoptedJob, adopt_results
 from amlb_ext.runner.processes import shareable
 from amlb_ext.runner.results import (
@@ -141,8 +142,10 @@ def read_jobs(suite: SuiteFiles, *outdirs: Path | str) -> JobTable:
     return JobTable(table, rows.reset_index(drop=True), tuple(notes))
 
 
-def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
-    """Return every job that results of an ordinary benchmark speak of.
+def read_benchmark_jobs(
+    tasks: Sequence[str], *outdirs: Path | str, wanted: Collection[Job] = ()
+) -> JobTable:
+    """Return every job that results of an ordinary benchmark, or of a suite of series, speak of.
 
     Parameters
     ----------
@@ -150,6 +153,8 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
         AMLB's names of the benchmark's tasks.
     *outdirs : path
         See :func:`read_jobs`.
+    wanted : collection of Job
+        What every framework is to have been run on, even if none was.
 
     Returns
     -------
@@ -164,7 +169,7 @@ def read_benchmark_jobs(tasks: Sequence[str], *outdirs: Path | str) -> JobTable:
     """
     rows, runs = _read_outdirs(outdirs)
     rows, runs, notes = _select_own(tasks, rows, runs)
-    done = {job_of_row(row) for row in rows.to_dict("records")}
+    done = {*wanted, *map(job_of_row, rows.to_dict("records"))}
     for run in runs:
         done |= {job for job in _tried_jobs(run) if job.task in set(tasks)}
     jobs = sorted(done, key=lambda job: (job.task, job.fold))
@@ -452,13 +457,16 @@ def _without_healed(table: pd.DataFrame) -> pd.DataFrame:
 def _framework_labels(table: pd.DataFrame) -> pd.Series:
     """Return the framework's name, with constraint and version where they tell rows apart.
 
+    A framework called F is always told apart by its constraint.
+
     Only versions that scored a job tell rows apart: one that failed in the set-up is no version
     of its own, and goes with the version that was scored last.
     """
     labels = table["name"].copy()
     with_constraint = labels + " (" + table["constraint"] + ")"
     several = table.groupby("name")["constraint"].transform("nunique") > 1
-    labels = labels.where(~several, with_constraint)
+    # in a report F is the baseline, whatever a framework is called
+    labels = labels.where(~several & (labels != F), with_constraint)
     for _, entrant in table.groupby(["name", "constraint"]):
         is_versioned = (entrant["status"] == "scored") & (entrant["version"] != "")
         scored = entrant[is_versioned].sort_values("stamp", kind="stable")

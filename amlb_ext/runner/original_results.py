@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -26,6 +26,7 @@ from amlb_ext.amlb.definition import sanitize_name
 from amlb_ext.amlb.safe_text import normalize_text
 from amlb_ext.core.errors import RunError
 from amlb_ext.runner.results import (
+    NO_CLASSES,
     RowsDifferError,
     join_predictions,
     predictions_path,
@@ -35,9 +36,6 @@ from amlb_ext.runner.run_folder import RunFolder, job_of_row
 from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.layout import amlb_name
 from amlb_ext.suite.manifest import Pair
-
-#: Columns of predictions that are no probabilities of a class.
-_NO_CLASSES = ("predictions", "truth")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +126,20 @@ def read_job_predictions(suite: SuiteFiles, job: Mapping[str, Any]) -> pd.DataFr
     Raises
     ------
     RunError
-        No such file, or one of another shape.
+        No such file, one of another shape, or one of another framework.
     """
     amlb_task = str(job["amlb_task"])
     fold = int(job["fold"])
     original_task = str(job.get("original_task") or "")
-    run = Path(str(job["run"]))
+    read = partial(
+        read_predictions,
+        str(job["run"]),
+        framework=str(job["name"]),
+        has_classes=bool(suite.coding(amlb_task).labels),
+    )
     if not original_task:
-        return read_predictions(run, amlb_task, fold)
-    written = read_predictions(run, original_task, int(job["original_fold"]))
+        return read(amlb_task, fold)
+    written = read(original_task, int(job["original_fold"]))
     in_suite_form, _ = _in_suite_form(written, suite, amlb_task, fold)
     return in_suite_form
 
@@ -167,7 +170,13 @@ def _adopt_job(
     if not predictions_path(run.path, job.task, job.fold).is_file():
         raise RunError("its predictions file is missing")
     fold = full.folds.index(job.fold)
-    written = read_predictions(run.path, job.task, job.fold)
+    written = read_predictions(
+        run.path,
+        job.task,
+        job.fold,
+        framework=str(row["framework"]),
+        has_classes=bool(suite.coding(full_name).labels),
+    )
     _, is_renamed = _in_suite_form(written, suite, full_name, fold)
     return AdoptedJob(
         run=run, row=row, amlb_task=full_name, fold=fold, is_renamed=is_renamed
@@ -276,7 +285,7 @@ def _label_namings(
         by_name[normalize_text(label)] = new_label
     if len(by_name) < len(labels):
         raise RunError("its classes differ only by case or space, which AMLB merges")
-    classes = [name for name in written.columns if name not in _NO_CLASSES]
+    classes = [name for name in written.columns if name not in NO_CLASSES]
     names = [normalize_text(str(name)) for name in classes]
     # With a class that no row has, as OpenML may declare one, positions say nothing.
     if sorted(names) != sorted(by_name):
@@ -286,15 +295,13 @@ def _label_namings(
 
 
 def _translate(written: pd.DataFrame, naming: Mapping[str, str]) -> pd.DataFrame:
-    """Return predictions of classes with other labels; columns of no class are left out."""
+    """Return predictions of classes with other labels; columns of no class keep their names."""
 
     def translate(label: object) -> str:
         return naming.get(normalize_text(str(label)), str(label))
 
-    labels = [name for name in written.columns if normalize_text(str(name)) in naming]
-    table = written[[name for name in labels if name not in _NO_CLASSES]]
-    table = table.rename(columns=translate)
-    return table.join(written[list(_NO_CLASSES)].map(translate))
+    table = written.drop(columns=list(NO_CLASSES)).rename(columns=translate)
+    return table.join(written[list(NO_CLASSES)].map(translate))
 
 
 def _notes(

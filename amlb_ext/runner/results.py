@@ -53,6 +53,10 @@ TEXT = {
 }
 
 
+#: Columns of a file of predictions that are no probabilities of a class.
+NO_CLASSES = ("predictions", "truth")
+
+
 def predictions_path(run_dir: Path, task: str, fold: int) -> Path:
     """Return where a run keeps one fold's predictions."""
     path = run_dir / "predictions" / task / str(fold) / "predictions.csv"
@@ -204,29 +208,43 @@ def find_predictions(outdir: Path | str) -> Iterator[PredictionFile]:
             if scored is None or (fold_dir.parent.name, int(fold_dir.name)) in scored:
                 yield PredictionFile(
                     run_dir=run_dir,
-                    framework=_framework_name(fold_dir, run_dir),
+                    # a folder's name is in lower case, but better than nothing
+                    framework=_framework_name(fold_dir) or run_dir.name.split(".")[0],
                     task=fold_dir.parent.name,
                     fold=int(fold_dir.name),
                     path=path,
                 )
 
 
-def find_running(outdir: Path | str) -> list[Path]:
-    """Return the runs in a folder, or the run that it is, that are going on."""
-    return [run_dir for run_dir in _run_dirs(Path(outdir)) if is_running(run_dir)]
-
-
-def _framework_name(fold_dir: Path, run_dir: Path) -> str:
-    """Return the framework of a fold's predictions, by AMLB's notes beside them."""
+def _framework_name(fold_dir: Path) -> str:
+    """Return the framework of a fold's predictions, by AMLB's notes beside them; else nothing."""
     try:
         text = (fold_dir / "metadata.json").read_text(encoding="utf-8")
         return str(json.loads(text)["framework"])
     except (OSError, ValueError, KeyError, TypeError):
-        return run_dir.name.split(".")[0]  # in lower case, but better than nothing
+        return ""
 
 
-def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
+def read_predictions(
+    run_dir: Path | str,
+    task: str,
+    fold: int,
+    *,
+    framework: str = "",
+    has_classes: bool | None = None,
+) -> pd.DataFrame:
     """Read one fold's predictions.
+
+    Parameters
+    ----------
+    run_dir : path
+    task : str
+    fold : int
+    framework : str
+        Whose predictions are wanted, by AMLB's name of it; anybody's when omitted.
+    has_classes : bool, optional
+        Whether the task has classes, since a file of labels alone looks like one of numbers; told
+        by the columns when omitted.
 
     Returns
     -------
@@ -238,7 +256,7 @@ def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
     Raises
     ------
     RunError
-        No such file, or one of another shape.
+        No such file, one of another shape, or one of another framework.
     """
     path = predictions_path(Path(run_dir), task, fold)
     if not path.is_file():
@@ -246,15 +264,25 @@ def read_predictions(run_dir: Path | str, task: str, fold: int) -> pd.DataFrame:
             f"{run_dir} holds no predictions of fold {fold} of {task}",
             "run that fold again; its log says why it has none",
         )
+    # AMLB takes the name in its scores from these notes, so others were copied here; folders and
+    # their names differ in case
+    noted = _framework_name(path.parent)
+    if framework and noted and noted.lower() != framework.lower():
+        raise RunError(
+            f"the predictions are those of {noted[:60]}, by the metadata.json beside them, and the "
+            f"scores those of {framework}",
+            "run that fold again, or put its own predictions back",
+        )
     frame = _read_csv(path)
-    for name in ("predictions", "truth"):
+    for name in NO_CLASSES:
         if name not in frame.columns:
             raise RunError(f"{path} has no column {name!r}", "run that fold again")
-    # Beside the two there are probabilities of classes, or a time series' quantiles.
-    is_time_series = "repeated_item_id" in frame.columns
-    has_labels = len(frame.columns) > 2 and not is_time_series
+    if has_classes is None:
+        # Beside the two there are probabilities of classes, or a time series' quantiles.
+        is_time_series = "repeated_item_id" in frame.columns
+        has_classes = len(frame.columns) > 2 and not is_time_series
     for name in frame.columns:
-        is_label = has_labels and name in ("predictions", "truth")
+        is_label = has_classes and name in NO_CLASSES
         if not is_label:
             frame[name] = _read_numbers(frame[name])
     return frame

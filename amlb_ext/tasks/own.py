@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.frames import number_rows
 from amlb_ext.core.rng import random_stream
 from amlb_ext.tasks.record import TARGET, Draw, Rows, WeirdTask
 
@@ -46,15 +47,14 @@ def import_task(word: str) -> WeirdTask:
     finally:
         sys.path.remove("")
     first = _checked_draw(random_stream(0, "weird", name, "labels"), word, function)
-    labels = _texts(np.concatenate([first.train.labels, first.test.labels]))
     return WeirdTask(
         name=name,
         title=name.replace("_", " "),
-        labels=tuple(sorted(labels)),
+        labels=tuple(sorted(_labels(first))),
         statement=inspect.getdoc(function) or f"A table: predict {TARGET}.",
         origin="made",
         licence="not stated: the user's own",
-        draw=partial(_checked_draw, word=word, function=function, labels=labels),
+        draw=partial(_checked_draw, word=word, function=function, first=first),
     )
 
 
@@ -68,9 +68,9 @@ def _checked_draw(
     rng: np.random.Generator,
     word: str,
     function: Callable[[np.random.Generator], Any],
-    labels: set[str] | None = None,
+    first: Draw | None = None,
 ) -> Draw:
-    """Return a draw of the user's function, which has these labels where they are given."""
+    """Return a draw of the user's function, held against the first one where there is one."""
     try:
         draw = function(rng)
     except Exception as error:
@@ -78,7 +78,7 @@ def _checked_draw(
     if not isinstance(draw, Draw):
         raise ConfigError(f"--task {word} draws {type(draw).__name__}", _REMEDY)
     fault = _rows_fault(draw.train, "train") or _rows_fault(draw.test, "test")
-    if fault := fault or _pair_fault(draw, labels):
+    if fault := fault or _pair_fault(draw, first):
         raise ConfigError(
             f"--task {word}: {fault}", "mend the function; nothing is filled in"
         )
@@ -106,7 +106,7 @@ def _rows_fault(rows: Any, part: str) -> str:
     return f"a label of {part} is missing" if pd.isna(rows.labels).any() else ""
 
 
-def _pair_fault(draw: Draw, labels: set[str] | None) -> str:
+def _pair_fault(draw: Draw, first: Draw | None) -> str:
     """Return what is wrong with training and test rows together; empty where nothing is."""
     others = {"test": draw.test.features, "unlabelled": draw.unlabelled}
     for part, features in others.items():
@@ -117,9 +117,26 @@ def _pair_fault(draw: Draw, labels: set[str] | None) -> str:
         return f"all labels of train are {min(trained)!r}"
     if tested - trained:
         return f"no row of train has the label {min(tested - trained)!r} of test"
-    if labels is not None and trained - labels:
-        return f"the label {min(trained - labels)!r} was not in the first draw"
+    of_train, of_test = number_rows(draw.train.frame, draw.test.frame)
+    n_known = int((of_test >= 0).sum())
+    # of few distinct rows any may come again, and then those of train do so, too
+    if len(np.unique(of_train)) == len(of_train) and n_known > len(of_test) / 2:
+        return f"{n_known} of {len(of_test)} rows of test are rows of train"
+    if first is None:
+        return ""
+    if new := trained - _labels(first):
+        return f"the label {min(new)!r} was not in the first draw"
+    if first.train.frame.equals(draw.train.frame) and first.test.frame.equals(
+        draw.test.frame
+    ):
+        return (
+            "two draws are the same rows: draw them with the generator that it is given"
+        )
     return ""
+
+
+def _labels(draw: Draw) -> set[str]:
+    return _texts(draw.train.labels) | _texts(draw.test.labels)
 
 
 def _texts(labels: np.ndarray) -> set[str]:

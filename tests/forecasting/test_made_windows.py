@@ -201,7 +201,7 @@ def test_the_report_sets_a_framework_on_made_windows_beside_f(suite, failing):
     loaded = ForecastSuite.load(suite)
     asked = {}
 
-    def answer_rightly(task, windows, name):
+    def answer_rightly(task, windows):
         asked[task] = windows
         return Forecasts(mean=windows.future)
 

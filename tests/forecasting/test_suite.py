@@ -12,7 +12,7 @@ import yaml
 
 from amlb_ext.amlb.definition import read_definition
 from amlb_ext.comparison.forecasts import answer_comparison
-from amlb_ext.core.errors import RunError, SuiteError
+from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import WINDOW
 from amlb_ext.gate.suites import check_suite
 from amlb_ext.models.forecasters import LEVELS, make_forecaster
@@ -126,6 +126,7 @@ def amlb_run(suite, out, framework, answers, drop=0):
     (table,) = loaded.tables
     failing = table.read_failing_windows()
     run = out / f"{framework.lower()}.hardsynth.test.local.20260101T000000"
+    rows = []
     for task, windows, answer in zip(
         table.main_tasks, failing.tests, answers, strict=True
     ):
@@ -145,7 +146,16 @@ def amlb_run(suite, out, framework, answers, drop=0):
         folder.mkdir(parents=True)
         table.to_csv(folder / "predictions.csv", index=False)
         (folder / "metadata.json").write_text(json.dumps({"framework": framework}))
+        mase = np.abs(answer.mean - windows.future).mean(axis=1) / windows.scale
+        rows.append((task.name, 0, framework, -mase.mean(), "neg_mase", ""))
+    columns = ["task", "fold", "framework", "result", "metric", "info"]
+    (run / "scores").mkdir()
+    pd.DataFrame(rows, columns=columns).to_csv(scores_of(run), index=False)
     return run
+
+
+def scores_of(run):
+    return run / "scores" / "results.csv"
 
 
 def answers_of(failing, word):
@@ -326,8 +336,58 @@ def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
     (first, *_) = sorted(run.glob("predictions/*/0/predictions.csv"))
     table = pd.read_csv(first)
     table.assign(truth=table["truth"] + 1).to_csv(first, index=False)
-    with pytest.raises(RunError, match="of other data"):
-        build_series_report(made, [tmp_path])
+    amlb_run(made, tmp_path, "Drift", answers_of(failing, "drift"))
+    report = build_series_report(made, [tmp_path], charts=False)
+    everywhere = report.tasks[0].asked("all rows").set_index("framework")
+    assert everywhere.loc["Drift", "verdict"] != "incomplete"
+    assert "of other data" in everywhere.loc["Theta", "reason"]
+    # its other origin fits
+    assert report.jobs["reason"].tolist() == [
+        "its predictions are of other data than the suite's"
+    ]
+
+
+def failed(run, rows):
+    rows.assign(result="", info="boom").to_csv(scores_of(run), index=False)
+
+
+def left_out(run, rows):
+    rows[:1].to_csv(scores_of(run), index=False)
+    shutil.rmtree(run / "predictions" / rows["task"][1])
+
+
+def of_another(run, rows):
+    rows.assign(framework="Other").to_csv(scores_of(run), index=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (failed, "my_series_o0_full failed (boom), and 1 more"),
+        (left_out, "my_series_o1_full not run (no result"),
+        (of_another, "refused (the predictions are those of Theta"),
+    ],
+)
+def test_jobs_without_results_are_told_as_those_of_rows(
+    made, failing, tmp_path, change, told
+):
+    run = amlb_run(made, tmp_path, "Theta", answers_of(failing, "theta"))
+    change(run, pd.read_csv(scores_of(run), dtype=str))
+    report = build_series_report(made, [tmp_path], charts=False)
+    assert not report.is_complete
+    (row,) = report.tasks[0].asked("all rows").to_dict("records")
+    assert row["verdict"] == "incomplete"
+    assert told in row["reason"]
+    assert len(report.jobs) == (1 if change is left_out else 2)
+
+
+def test_a_score_of_other_forecasts_is_told(made, failing, tmp_path):
+    run = amlb_run(made, tmp_path, "F", answers_of(failing, "theta"))
+    rows = pd.read_csv(scores_of(run)).assign(result=-9, constraint="1h")
+    rows.to_csv(scores_of(run), index=False)
+    (task,) = build_series_report(made, [tmp_path], charts=False).tasks
+    (warning,) = task.warnings
+    assert warning.startswith("F (1h): on my_series_o0_full AMLB wrote mase 9 where")
 
 
 def test_a_folder_in_use_is_not_overwritten(failing, made, tmp_path):

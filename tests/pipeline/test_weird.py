@@ -176,6 +176,22 @@ def tables_of(made, results):
     return built, report_tables(built)
 
 
+def test_what_is_no_accuracy_is_none(made, tmp_path):
+    for framework, columns in (
+        ("Log", {"metric": "neg_logloss", "acc": 0.75}),
+        ("Area", {"metric": "auc"}),
+    ):
+        for fold in range(3):
+            add_job(tmp_path, framework, fold, -0.2)
+        (path,) = tmp_path.glob(f"{framework.lower()}.*/scores/results.csv")
+        pd.read_csv(path).assign(**columns).to_csv(path, index=False)
+    report, tables = tables_of(made, tmp_path)
+    assert tables["scores"].set_index("framework")["value"]["Log"] == 0.75
+    jobs = report.jobs.set_index("framework").loc["Area"]
+    assert jobs["status"].tolist() == ["refused"] * 3
+    assert jobs["reason"].iloc[0].startswith("AMLB scored it by auc")
+
+
 def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
     report, tables = tables_of(made, results)
     scores = tables["scores"].set_index("framework")

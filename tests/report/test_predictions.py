@@ -5,8 +5,14 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core import row_losses
+from amlb_ext.core.errors import RunError
 from amlb_ext.core.task import Kind
-from amlb_ext.report.predictions import TaskPredictions, read_task_predictions
+from amlb_ext.report import build_report
+from amlb_ext.report.predictions import (
+    ReadPredictions,
+    TaskPredictions,
+    read_task_predictions,
+)
 from amlb_ext.runner import read_jobs
 from amlb_ext.suite import SuiteFiles
 
@@ -22,6 +28,13 @@ def read(scored, name):
         (jobs.loc[index, "framework"], int(jobs.loc[index, "fold"])): reason
         for index, reason in refused.items()
     }
+
+
+def change_scores(scored, change):
+    path = scored.run_dir(CANDIDATE) / "scores" / "results.csv"
+    change(pd.read_csv(path, dtype=str, keep_default_na=False)).to_csv(
+        path, index=False
+    )
 
 
 def hand_made(labels, y, f, low=0.0, span=1.0):
@@ -137,6 +150,14 @@ DAMAGES = {
         _set(3, "predictions", "drowned"),
         "row 3 predicts 'drowned', which is no class of the task",
     ),
+    "columns of other names": (
+        lambda t: t.rename(columns={"0": "class_0"}),
+        "nothing can be read from its columns class_0",
+    ),
+    "columns headed the wrong way round": (
+        lambda t: t.rename(columns={"0": "1", "1": "0"}),
+        "is not the most probable one in 262 of 262 rows",
+    ),
     "negative": (
         _set(2, 0, "-0.25"),
         "the probabilities of row 2 are negative or all zero",
@@ -158,6 +179,54 @@ def test_damaged_probabilities_are_refused_with_the_reason(copied):
         assert not predicted.scored(CANDIDATE)[
             predicted.rows["amlb_fold"] == 0
         ].any(), name
+
+
+def test_labels_alone_are_read_by_the_kind_of_the_task(copied):
+    before, _ = read(copied, "titanic_full")
+    for fold in (0, 1):
+        copied.edit(
+            CANDIDATE, "titanic_full", fold, lambda t: t[["predictions", "truth"]]
+        )
+    after, refused = read(copied, "titanic_full")
+    assert not refused
+    assert after.only_labels == {CANDIDATE}
+    np.testing.assert_array_equal(after.chosen[CANDIDATE], before.chosen[CANDIDATE])
+
+
+def test_a_threshold_of_its_own_is_no_contradiction():
+    p = np.linspace(0.05, 0.95, 20)
+    table = pd.DataFrame({"a": 1 - p, "b": p, "truth": "a"})
+    read = ReadPredictions()
+    for threshold in (0.5, 0.1, 0.9):
+        table["predictions"] = np.where(p > threshold, "b", "a")
+        read.add("G", 0, table, ("a", "b"), {})
+    # two of three classes changed places: one is right, most rows are not
+    table = pd.DataFrame({"a": 1.0, "b": 0.0, "c": 0.0, "predictions": "a"}, range(9))
+    table.loc[:6, ["a", "b", "predictions"]] = 0.0, 1.0, "c"
+    table.loc[:2, ["b", "c", "predictions"]] = 0.0, 1.0, "b"
+    with pytest.raises(RunError, match="probable one in 7 of 9 rows"):
+        read.add("G", 0, table.assign(truth="a"), ("a", "b", "c"), {})
+
+
+def test_predictions_of_another_framework_are_refused(copied):
+    """By AMLB's notes; where its scores alone tell, that is said."""
+    for name in ("metadata.json", "predictions.csv"):
+        path = copied.predictions(CANDIDATE, "toy_full", 0).with_name(name)
+        other = copied.predictions("HardsynthNull", "toy_full", 0).with_name(name)
+        path.write_bytes(other.read_bytes())
+    change_scores(copied, lambda rows: rows.assign(metric="neg_mae"))
+    predicted, refused = read(copied, "toy_full")
+    assert "are those of HardsynthNull" in refused[CANDIDATE, 0]
+    (warning,) = predicted.warnings
+    assert warning.startswith(f"{CANDIDATE}: on fold 1 AMLB wrote mae")
+
+
+def test_a_framework_called_f_is_not_the_baseline(small):
+    change_scores(small, lambda rows: rows.assign(framework="F", constraint="1h"))
+    for path in small.run_dir(CANDIDATE).glob("predictions/*/*/metadata.json"):
+        path.unlink()
+    report = build_report(small.suite, [small.results], charts=False)
+    assert "F (1h)" in set(report.overall["framework"])
 
 
 @pytest.mark.parametrize("value", ["", "nan", "inf", "much"])

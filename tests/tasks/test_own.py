@@ -96,6 +96,15 @@ def test_a_draw_is_a_task_and_what_was_begun_is_no_obstacle(tmp_path, monkeypatc
             "return Draw(train=rows(rng, labels=k), test=rows(rng, labels=k))",
             "the label '2' was not in the first draw",
         ),
+        (
+            "r = rows(rng); return Draw(train=r, test=r)",
+            "30 of 30 rows of test are rows of train",
+        ),
+        (
+            "rng = np.random.default_rng(0); "
+            "return Draw(train=rows(rng), test=rows(rng))",
+            "two draws are the same rows",
+        ),
     ],
 )
 def test_a_draw_that_is_no_table_is_one_line(body, told, tmp_path, monkeypatch, capsys):
