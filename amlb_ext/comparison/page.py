@@ -19,6 +19,7 @@ from amlb_ext.core.assets import asset_path
 from amlb_ext.core.display import (
     format_decimals,
     format_interval,
+    format_level,
     format_number,
     format_p_value,
     format_percent,
@@ -155,7 +156,7 @@ def draw_comparison(result: ModelComparison, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(result.models)), list(reversed(result.models)))
     ax.set_ylim(-0.6, len(result.models) - 0.4)
     ax.set_xlabel(
-        f"change of F's loss, {result.level:.0%} interval (left of 0: better than F)"
+        f"change of F's loss, {format_level(result.level)} interval (left of 0: better than F)"
     )
     if named:
         ax.legend(loc="best", frameon=False)

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from amlb_ext.comparison.place import Place
 from amlb_ext.core.display import (
     escape_latex,
+    format_level,
     format_number,
     format_p_value,
     format_percent,
@@ -341,7 +342,7 @@ class ModelComparison:
 
     def text(self) -> str:
         """Return the answer as text, for a terminal."""
-        interval = f"{self.level:.0%} interval"
+        interval = f"{format_level(self.level)} interval"
         headers = [
             "model",
             f"change of F's loss, all {self.unit.many} ({interval})",
@@ -423,7 +424,7 @@ class ModelComparison:
             verdict = unjudged_text(row, self.unit) or row["verdict"]
             cells = [row["segment"], row["model"], row["rows"], row["loss_f"]]
             rows.append([*cells, row["loss"], change, verdict])
-        interval = f"{self.level:.0%} simultaneous interval"
+        interval = f"{format_level(self.level)} simultaneous interval"
         headers = ["segment", "model", self.unit.many, "loss of F", "loss"]
         headers += [f"change, of F's mean loss ({interval})", "verdict"]
         return [text_table(headers, rows)]

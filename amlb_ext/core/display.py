@@ -95,6 +95,17 @@ def format_percent(value: Any, unit: str = " %", *, sign: bool = False) -> str:
     return _with_minus_sign(f"{100 * value:{plus}{form}}{unit}")
 
 
+def format_level(level: float) -> str:
+    """Return a confidence level in percent, with all its digits.
+
+    Examples
+    --------
+    >>> format_level(0.95), format_level(0.975), format_level(0.9999)
+    ('95%', '97.5%', '99.99%')
+    """
+    return f"{100 * level:.10g}%"
+
+
 def format_count(count: int, noun: str) -> str:
     """Return a number of things, the noun in the plural but for one of them.
 

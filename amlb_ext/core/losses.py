@@ -14,6 +14,7 @@ c : (n,) classes that a model decides for
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -488,9 +489,12 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-#: What parameters of targets are called.
+#: What parameters of targets and of predictions are called.
 _TRUE = re.compile(
-    r"true|truth|target|actual|expect|label|observ|predictand|^obs$|^y$|^t$", re.I
+    r"true|truth|target|actual|gold|label|observ|predictand|^obs$|^y$|^t$", re.I
+)
+_SAID = re.compile(
+    r"pred(?!ictand)|forecast|estim|prob|score|output|hat$|^p$|^f$", re.I
 )
 
 
@@ -520,7 +524,8 @@ def ask_own_loss(
     """
     _check_order_of_parameters(function)
     try:
-        losses = function(y, said)
+        # a function may write into what it is given
+        losses = function(y.copy(), copy.deepcopy(said))
     except Exception as error:
         name, message = function_name(function), shorten_text(error, 160)
         raise DataError(
@@ -546,7 +551,9 @@ def _check_order_of_parameters(function: Callable[..., Any]) -> None:
     except (TypeError, ValueError):
         return
     names = [each.name for each in parameters if each.kind in _BY_PLACE][:2]
-    if len(names) == 2 and _TRUE.search(names[1]) and not _TRUE.search(names[0]):
+    if len(names) < 2 or _SAID.search(names[1]) or _TRUE.search(names[0]):
+        return
+    if _SAID.search(names[0]) and _TRUE.search(names[1]):
         raise DataError(
             f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
             "the targets first",
@@ -637,6 +644,15 @@ def _read_costs(given: Any, labels: Sequence[Any]) -> np.ndarray:
                 f"give shape ({n}, {n}), in the order {', '.join(map(str, labels))}",
             )
         return costs
+    names = list(map(str, given))
+    if isinstance(given, pd.DataFrame):
+        names += [f"row {name}" for name in given.index]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(
+                f"the cost matrix names {name.removeprefix('row ')!r} twice",
+                "give one row and one column for each class",
+            )
     if isinstance(given, pd.DataFrame):
         given = {true: dict(row) for true, row in given.T.items()}
     codes = {str(label): code for code, label in enumerate(labels)}

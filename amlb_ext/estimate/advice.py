@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amlb_ext.core.display import text_table
+from amlb_ext.core.display import format_level, text_table
 from amlb_ext.estimate.drawing import About, Against, Comparison
 from amlb_ext.estimate.inputs import EstimateInputs
 from amlb_ext.stats.bounded_mean import interval_for_skewness
@@ -233,7 +233,7 @@ def headline(report: EstimateReport) -> str:
         return text
     interval = f"{format_loss(best.low)} to {format_loss(best.high)}"
     return (
-        f"{best.name}: {format_loss(best.point)}, {report.level:.0%} interval {interval} "
+        f"{best.name}: {format_loss(best.point)}, {format_level(report.level)} interval {interval} "
         f"({report.loss}, {report.unit}; {report.n} labelled rows)\n"
         f"assumes that {report.assumption}{_approximate_line(report)}{_tail_line(report)}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import html_view
+from amlb_ext.core.display import format_level, html_view
 from amlb_ext.core.json_values import to_json_values
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.estimate.advice import (
@@ -366,8 +366,8 @@ class EstimateAnswers:
             if sound.has_interval and not sound.low <= mean_loss <= sound.high:
                 text = (
                     f"the mean loss on generated rows is {mean_loss:.3g}, outside the "
-                    f"{self.level:.0%} interval {sound.low:.3g} to {sound.high:.3g} of the "
-                    "labelled rows"
+                    f"{format_level(self.level)} interval {sound.low:.3g} to {sound.high:.3g} "
+                    "of the labelled rows"
                 )
                 self.generator_findings.append(Finding(True, text))
         for bound in self.osyn.rows():

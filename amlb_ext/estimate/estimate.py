@@ -171,6 +171,11 @@ def estimate(
         align=align,
     )
     settings = OsynChoices.read(osyn or {}, level)
+    if osyn and not (synthesizer or synthetic or unlabelled is not None):
+        raise ConfigError(
+            "settings of OSYN without rows for its bound",
+            "give a synthesizer, generated rows or unlabelled ones",
+        )
 
     inputs = read_inputs(request)
     answers = EstimateAnswers(inputs, level, seed)

@@ -209,6 +209,11 @@ class EstimateInputs:
                 f"{given.name}: the {n_labelled} labelled rows in it are left out"
             )
             features = features[~is_labelled].reset_index(drop=True)
+            if not len(features):
+                raise DataError(
+                    f"{given.name} holds labelled rows alone",
+                    "give rows beside the labelled ones, or leave it out",
+                )
         self.notes += notes
         return self.encoder.transform(features)
 
@@ -500,6 +505,11 @@ def _check_range(y: np.ndarray, given: tuple[float, float] | None) -> None:
     """Refuse a range of the target that does not hold the targets at hand."""
     if given is None:
         return
+    if given[0] >= given[1]:
+        raise ConfigError(
+            f"the range of the target goes from {given[0]:g} to {given[1]:g}",
+            "give the smallest target first, --range LOW HIGH",
+        )
     n_outside = int(((y < given[0]) | (y > given[1])).sum())
     if n_outside:
         raise DataError(
@@ -658,7 +668,8 @@ def choose_priors(
     if (shares < 0).any() or abs(shares.sum() - 1) > PRIOR_TOLERANCE:
         listed = ", ".join(f"{label}={share:g}" for label, share in priors.items())
         raise ConfigError(
-            f"--class-prior {listed} sums to {shares.sum():.6g}",
+            f"--class-prior {listed}: the shares sum to {shares.sum():.6g}"
+            f"{', and one is below 0' if (shares < 0).any() else ''}",
             "give shares from 0 to 1 that sum to 1",
         )
     # The tolerance allows rounded shares, whose sum is made exact here.

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from amlb_ext.core.display import format_level
 from amlb_ext.core.errors import ConfigError
 from amlb_ext.core.files import write_file, write_text
 from amlb_ext.estimate.answers import EstimateReport
@@ -64,7 +65,7 @@ def _draw_intervals(
     ax.set_yticks(range(len(rows)), names)
     ax.set_xlim(0, axis_end)
     ax.set_xlabel(f"true error: {report.loss}, {report.unit}")
-    title = f"{report.level:.0%} intervals from {report.n} labelled rows"
+    title = f"{format_level(report.level)} intervals from {report.n} labelled rows"
     ax.set_title(title, fontsize="medium")
     _hide_frame(ax)
 

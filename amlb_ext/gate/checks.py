@@ -35,6 +35,7 @@ from amlb_ext.core.checked_call import Level, Names, checked_call
 from amlb_ext.core.display import (
     escape_controls,
     format_count,
+    format_level,
     format_percent,
     html_view,
     is_known,
@@ -159,7 +160,7 @@ class GateResult:
         """The outcome in one line."""
         counted = format_count(len(self.checks), "check")
         n_met = sum(check.outcome == "met" for check in self.checks)
-        interval = f"{self.level:.0%} intervals"
+        interval = f"{format_level(self.level)} intervals"
         line = f"{_TITLES[self.outcome]}: {n_met} of {counted} met ({interval})"
         if self.outcome == "no claim":
             line += f"; these {self.unit.many} cannot decide, which is neither a pass nor a failure"
@@ -445,7 +446,7 @@ def _flip_check(
     upper = binomtest(n_flips, n).proportion_ci(2 * level - 1).high
     finding = (
         f"{n_flips} of {n} rows ({format_percent(n_flips / n)}) are right under F and wrong under "
-        f"it, at most {format_percent(upper)} ({level:.0%} limit)"
+        f"it, at most {format_percent(upper)} ({format_level(level)} limit)"
     )
     outcome: Outcome = "met" if upper <= most else "no claim"
     if n_flips / n > most:

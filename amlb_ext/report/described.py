@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_percent
+from amlb_ext.core.display import format_level, format_percent
 from amlb_ext.core.errors import ConfigError, DataError, HardsynthError
 from amlb_ext.core.losses import Loss, Predicted
 from amlb_ext.core.rng import random_stream
@@ -290,9 +290,9 @@ def _harm_section(task: str, answer: SwapAnswer, judged: Judged) -> ReportSectio
     many = judged.unit.many
     about = (
         f"The fifth of {many} where a framework is foreseen to lose, and the one where it is "
-        f"foreseen to gain: change in percent of F’s mean loss over all {many} ({level:.0%} "
-        f"interval). No fifth of the {many} that two conditions on {judged.unit.features} name is "
-        "worse by more than the bound."
+        f"foreseen to gain: change in percent of F’s mean loss over all {many} "
+        f"({format_level(level)} interval). No fifth of the {many} that two conditions on "
+        f"{judged.unit.features} name is worse by more than the bound."
     )
     if (table["verdict"] == "no verdict").all():
         why = next(iter(answer.swaps.values())).no_refits

@@ -11,6 +11,7 @@ from amlb_ext.core.display import (
     format_cell,
     format_count,
     format_interval,
+    format_level,
     format_number,
     format_percent,
     shorten_text,
@@ -220,7 +221,7 @@ def _contrast_lines(task: TaskReport, level: float) -> list[str]:
     unit = task.unit
     headers = ["framework", unit.fold + "s", f"minus F, all {unit.many}", "verdict"]
     headers += ["where F fails", "verdict", "null ± s.e.", "there"]
-    title = f"  {task.loss} minus F's ({level:.0%} interval)"
+    title = f"  {task.loss} minus F's ({format_level(level)} interval)"
     title += f"; null: {unit.refits} of F, where F fails"
     return [title, *text_table(headers, rows, indent=2).splitlines()]
 

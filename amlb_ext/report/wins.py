@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.display import format_decimals, format_percent, shorten_text
+from amlb_ext.core.display import (
+    format_decimals,
+    format_level,
+    format_percent,
+    shorten_text,
+)
 from amlb_ext.core.unit import F, Unit
 from amlb_ext.report.charts import interval_mark
 from amlb_ext.report.model import Chart, ReportSection
@@ -50,8 +55,8 @@ def win_section(
             f"In each row: on how many tasks a framework is shown to be better and to be worse on "
             f"all {unit.many} than that of the column, of those on which both have whole results; "
             f"below, the share of tasks on which its mean loss is the smaller one, shown or not, "
-            f"with its {level:.0%} interval over tasks (Clopper and Pearson). Sorted by the rank "
-            "that counts what is not shown as a tie."
+            f"with its {format_level(level)} interval over tasks (Clopper and Pearson). Sorted by "
+            "the rank that counts what is not shown as a tie."
         ),
         table=table,
         shown=_win_matrix(table),
@@ -226,9 +231,9 @@ def gain_section(
         key="left_to_gain",
         title="What is left to gain",
         about=(
-            f"The share of F’s loss that the best of these frameworks saves, with its {level:.0%} "
-            "interval: the framework is chosen without the rows that judge it, and F itself is "
-            "one, which saves 0. It is about these models as they were fitted; one that was not "
+            "The share of F’s loss that the best of these frameworks saves, with its "
+            f"{format_level(level)} interval: the framework is chosen without the rows that judge "
+            "it, and F itself is one, which saves 0. It is about these models as they were fitted; one that was not "
             "run may save more."
         ),
         table=table,

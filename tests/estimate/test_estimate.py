@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said(folder):
         ask(folder, "iid.csv", class_prior={"maybe": 1.0})
     with pytest.raises(ConfigError, match="no share for yes"):
         ask(folder, "iid.csv", class_prior={"no": 1.0})
-    with pytest.raises(ConfigError, match=r"sums to 1\.1"):
+    with pytest.raises(ConfigError, match=r"sum to 1\.1"):
         ask(folder, "iid.csv", class_prior={"no": 0.8, "yes": 0.3})
     with pytest.raises(
         DataError, match=r"800 of 800 rows of train\.csv are training rows"

@@ -139,3 +139,35 @@ def test_the_rows_numbers_of_an_auc_have_its_variance():
         areas.append(numbers.mean())
         errors.append(numbers.var(ddof=1) / 150)
     assert np.sqrt(np.mean(errors)) == pytest.approx(np.std(areas), rel=0.12)
+
+
+def test_a_function_that_writes_into_what_it_is_given_changes_nothing():
+    def clipped(y, prediction):
+        prediction[prediction > 1] = 1
+        y -= prediction
+        return np.abs(y)
+
+    before = F.copy()
+    read_loss(clipped, is_classification=False)(NUMBERS)
+    np.testing.assert_array_equal(NUMBERS.f, before)
+    np.testing.assert_array_equal(NUMBERS.given, Y)
+
+
+def gold_first(gold, predicted_labels):
+    return np.asarray(gold != predicted_labels.argmax(axis=1), dtype=float)
+
+
+def test_what_parameters_are_called_is_read_whole():
+    assert read_loss(gold_first, is_classification=True)(CLASSES).shape == (200,)
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        pd.DataFrame([[0, 1], [5, 0], [0, 7]], ["no", "yes", "yes"], ["no", "yes"]),
+        pd.DataFrame([[0, 1, 2], [5, 0, 3]], ["no", "yes"], ["no", "yes", "yes"]),
+    ],
+)
+def test_a_label_that_a_cost_matrix_names_twice_is_refused(costs):
+    with pytest.raises(ConfigError, match="names 'yes' twice"):
+        read_loss(costs, labels=["no", "yes"], is_classification=True)
