@@ -491,7 +491,8 @@ def function_name(function: Callable[..., Any]) -> str:
 
 #: What parameters of targets and of predictions are called.
 _TRUE = re.compile(
-    r"true|truth|target|actual|gold|label|observ|predictand|^obs$|^y$|^t$", re.I
+    r"true|truth|target|actual|expect|gold|refer|label|observ|predictand|^obs$|^y$|^t$",
+    re.I,
 )
 _SAID = re.compile(
     r"pred(?!ictand)|forecast|estim|prob|score|output|hat$|^p$|^f$", re.I
@@ -553,7 +554,7 @@ def _check_order_of_parameters(function: Callable[..., Any]) -> None:
     names = [each.name for each in parameters if each.kind in _BY_PLACE][:2]
     if len(names) < 2 or _SAID.search(names[1]) or _TRUE.search(names[0]):
         return
-    if _SAID.search(names[0]) and _TRUE.search(names[1]):
+    if _TRUE.search(names[1]):
         raise DataError(
             f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
             "the targets first",

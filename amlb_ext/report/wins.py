@@ -233,8 +233,8 @@ def gain_section(
         about=(
             "The share of F’s loss that the best of these frameworks saves, with its "
             f"{format_level(level)} interval: the framework is chosen without the rows that judge "
-            "it, and F itself is one, which saves 0. It is about these models as they were fitted; one that was not "
-            "run may save more."
+            "it, and F itself is one, which saves 0. It is about these models as they were fitted; "
+            "one that was not run may save more."
         ),
         table=table,
         shown=shown,
