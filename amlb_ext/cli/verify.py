@@ -141,7 +141,7 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
     ----------
     root : Path
     where_it_stands : bool
-        Whether definitions of series must name the place where the suite stands now.
+        As of :func:`amlb_ext.suite.verify.verify_suite`.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def check_verified(root: Path, wanted: str) -> None:
     RunError
         It names the first problem.
     """
-    # AMLB gets definitions that name the place where a suite of series stands now
+    # AMLB gets definitions that name the present place, and nothing that was derived from tables
     problems = _problems(verify_folder(root, where_it_stands=False))
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -23,7 +23,7 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.suite import Layout, SuiteFiles
+from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify_suite
@@ -259,6 +259,21 @@ def test_a_manifest_that_contradicts_its_suite_is_damage(suite, how):
     reseal(suite, change)
     found = problems(suite)
     assert any(said in line for line in found), found
+
+
+def test_what_amlb_would_use_in_place_of_a_table_holds_its_cells(suite):
+    """Frameworks that ask for Parquet get such a file, whoever wrote it."""
+    derived = Layout(suite).test("t_full", 0).with_suffix(".parquet")
+    table = pd.read_csv(derived.with_suffix(".csv"))
+    table.to_parquet(derived)
+    assert problems(suite) == []
+    table.assign(a=table["y"]).to_parquet(derived)
+    [line] = problems(suite)
+    assert "t_full_test_0.parquet does not hold the cells of" in line
+    # a run removes it first
+    assert verify_suite(suite, where_it_stands=False) == []
+    derived.rename(derived.with_suffix(".arff"))
+    assert "t_full_test_0.arff may be used by AMLB" in verify_suite(suite)[0]
 
 
 def test_code_does_not_pass_for_a_fold_that_waits_for_its_table(suite):
