@@ -189,6 +189,14 @@ CHANGED_FILES = {
         change_provenance(f=0.0),
         "of 18 of 18 rows the loss in the provenance does not follow",
     ),
+    "another weight": (
+        change_provenance(weight=0.5),
+        "the provenance has another weight than that of the same rows in another file",
+    ),
+    "another null": (
+        change_provenance(null_3=lambda rows: rows["null_3"] + 1),
+        "the provenance has another null_3 than",
+    ),
     "more failures": (
         change_provenance(origin="bad"),
         "18 rows have the origin 'bad', the fold's record counts {n}",
