@@ -319,6 +319,10 @@ def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
     said = {name: " ".join(text.split()) for name, text in told.items()}
     assert "features of the past are not shown to foresee" in said["with"]
     assert "are not shown to foresee" not in said["without"]
+    (path,) = (tmp_path / "with").glob("hardsynth/*/certificate.json")
+    path.write_text(path.read_text().replace("stress-test only", "rank"))
+    with pytest.raises(SuiteError, match=r"certificate\.json .* was changed"):
+        build_series_report(tmp_path / "with")
 
 
 def test_predictions_of_other_data_are_refused(made, failing, tmp_path):
