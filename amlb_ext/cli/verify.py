@@ -161,16 +161,16 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
 
 
 def _with_contents(root: Path, findings: list[str]) -> list[str]:
-    """Return findings with those on certificates and made windows, which only whole files tell."""
+    """Return findings with those on certificates and series, which only whole files can tell."""
     from amlb_ext.suite import open_suite
 
     if _problems(findings):
         return findings
-    from amlb_ext.pipeline.made_files import made_window_faults
+    from amlb_ext.pipeline.series_faults import series_faults
     from amlb_ext.validity.certify import certificate_faults
 
     suite = open_suite(root)
-    return [*findings, *certificate_faults(suite), *made_window_faults(suite)]
+    return [*findings, *certificate_faults(suite), *series_faults(suite)]
 
 
 def _problems(findings: Sequence[str]) -> list[str]:
