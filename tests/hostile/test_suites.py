@@ -72,6 +72,22 @@ def name_model(suite, path, **params):
     reseal(suite)
 
 
+def test_a_suite_is_not_replaced_since_its_table_has_changed(suite, capsys):
+    report = [Layout(suite).report, suite / "hardsynth" / "report" / "ranks.csv"]
+    report[1].parent.mkdir()
+    for path in report:
+        path.write_text("of the rows as they were")
+    before = tree(suite)
+    table = pd.read_csv(suite.parent / "t.csv")
+    table.eval("y = y + a").to_csv(suite.parent / "t.csv", index=False)
+    assert generate(suite.parent, "--baseline", "ridge") == 2
+    assert "the table of t has changed since the suite in" in capsys.readouterr().err
+    assert tree(suite) == before
+    assert generate(suite.parent, "--baseline", "ridge", "--force") == 0
+    assert not any(path.exists() for path in report)
+    assert problems(suite) == []
+
+
 # what a suite names
 
 
