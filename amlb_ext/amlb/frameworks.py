@@ -15,6 +15,16 @@ DEFINITION_FILE = PathSetting(
     "frameworks", "definition_file", "{root}/resources/frameworks.yaml"
 )
 
+#: The names of AMLB's own constraints and frameworks, v2.1.7, as it compares them: in lower case.
+AMLB_CONSTRAINTS = ("test", "1h4c", "1h8c", "4h8c", "8h8c", "1h8c_gp3", "4h8c_gp3")
+_FRAMEWORKS = """
+    autogluon autogluon_bestquality autogluon_hq autogluon_gq autosklearn autosklearn2 autoweka
+    autoxgboost flaml gama h2oautoml hyperoptsklearn lightautoml mljarsupervised
+    mljarsupervised_compete mlnet mlplan mlplansklearn mlplanweka mlr3automl naiveautoml oboe tpot
+    fedot constantpredictor decisiontree randomforest ranger tunedrandomforest
+"""
+AMLB_FRAMEWORKS = tuple(_FRAMEWORKS.split())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Framework:

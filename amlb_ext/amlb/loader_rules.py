@@ -11,6 +11,7 @@ tried on AMLB v2.1.7; ``tests/suite/test_amlb.py`` repeats that where AMLB can b
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +27,9 @@ from amlb_ext.amlb.safe_text import (
     labels_survive,
     normalize_text,
 )
+from amlb_ext.core.errors import SourceError
 from amlb_ext.core.frames import NA_TEXTS, reads_as_missing
+from amlb_ext.core.parquet import read_frame
 from amlb_ext.core.tables import MAX_ABS
 from amlb_ext.core.task import Kind
 
@@ -128,6 +131,53 @@ def read_fields(path: Path) -> pd.DataFrame | str:
         return f"{path.name} has rows with more fields than its header."
     frame = frame.set_axis(header, axis=1).astype(object)
     return frame.fillna("")  # fields that shorter rows lack
+
+
+def has_cells_of(derived: Path, table: Path) -> bool:
+    """Whether a Parquet file holds the cells of a CSV file, as AMLB would write them there.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table, derived = Path(folder, "t.csv"), Path(folder, "t.parquet")
+    ...     _ = table.write_text("n,c\\n1,a\\n,b\\n")
+    ...     for label in ("b", "a"):
+    ...         frame = pd.DataFrame({"n": [1.0, None], "c": ["a", label]})
+    ...         frame.astype({"c": "category"}).to_parquet(derived)
+    ...         print(has_cells_of(derived, table))
+    True
+    False
+    """
+    fields = read_fields(table)
+    try:
+        frame = read_frame(derived)
+    except (OSError, ValueError, SourceError):
+        return False
+    if isinstance(fields, str) or list(frame.columns) != list(fields.columns):
+        return False
+    return len(frame) == len(fields) and all(
+        _holds(frame[name], fields[name]) for name in fields.columns
+    )
+
+
+def _holds(values: pd.Series, texts: pd.Series) -> bool:
+    """Whether a column that AMLB has read holds what the texts of a file say."""
+    is_missing = texts.map(reads_as_missing).to_numpy()
+    if not np.array_equal(is_missing, values.isna().to_numpy()):
+        return False
+    cells, texts = values[~is_missing].astype(object), texts[~is_missing]
+    for cell, text in zip(cells, texts, strict=True):
+        if isinstance(cell, str):
+            is_same = cell == text
+        elif isinstance(cell, bool):
+            is_same = str(cell).lower() == text.strip().lower()
+        else:
+            # the last digits of a number depend on the reader
+            is_same = is_number(text) and math.isclose(cell, float(text), rel_tol=1e-9)
+        if not is_same:
+            return False
+    return True
 
 
 def infer_target(

@@ -174,7 +174,7 @@ def make_suite(
     dry_run : bool
         print what would be made without writing anything
     force : bool
-        replace a suite that was made with other settings
+        replace a suite that was made with other settings, or of a table that has changed since
     certificate : str
         how many candidate models the certificates are measured with
     logs : FOLDER

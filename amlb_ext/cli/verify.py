@@ -141,7 +141,7 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
     ----------
     root : Path
     where_it_stands : bool
-        Whether definitions of series must name the place where the suite stands now.
+        As of :func:`amlb_ext.suite.verify.verify_suite`.
 
     Raises
     ------
@@ -157,18 +157,20 @@ def verify_folder(root: Path, *, where_it_stands: bool = True) -> list[str]:
     # an unfinished suite is a finding, a manifest that cannot be used an error
     if Layout(root).manifest.exists():
         open_suite(root)
-    return _with_made_windows(root, verify_suite(root, where_it_stands=where_it_stands))
+    return _with_contents(root, verify_suite(root, where_it_stands=where_it_stands))
 
 
-def _with_made_windows(root: Path, findings: list[str]) -> list[str]:
-    """Return findings with those on made windows, which only whole files can tell."""
+def _with_contents(root: Path, findings: list[str]) -> list[str]:
+    """Return findings with those on certificates and series, which only whole files can tell."""
     from amlb_ext.suite import open_suite
 
     if _problems(findings):
         return findings
-    from amlb_ext.pipeline.made_files import made_window_faults
+    from amlb_ext.pipeline.series_faults import series_faults
+    from amlb_ext.validity.certify import certificate_faults
 
-    return [*findings, *made_window_faults(open_suite(root))]
+    suite = open_suite(root)
+    return [*findings, *certificate_faults(suite), *series_faults(suite)]
 
 
 def _problems(findings: Sequence[str]) -> list[str]:
@@ -194,7 +196,7 @@ def _repair(
     repair = repair_suite(
         root, RepairOptions(sources=tuple(sources), execution=execution, **options)
     )
-    return repair.mended, _with_made_windows(root, list(repair.findings))
+    return repair.mended, _with_contents(root, list(repair.findings))
 
 
 def check_verified(root: Path, wanted: str) -> None:
@@ -211,7 +213,7 @@ def check_verified(root: Path, wanted: str) -> None:
     RunError
         It names the first problem.
     """
-    # AMLB gets definitions that name the place where a suite of series stands now
+    # AMLB gets definitions that name the present place, and nothing that was derived from tables
     problems = _problems(verify_folder(root, where_it_stands=False))
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

@@ -7,7 +7,8 @@ under the same key is not computed again, so a killed run continues.
 ``request`` what is asked for and what must hold first · ``generate`` the order of the stages ·
 ``folds`` all folds, on several processes, and the job that is one of them · ``twin`` the benchmark
 that a suite is the hard twin of · ``repair`` makes again what is damaged, a lost manifest too,
-``origins`` from which sources · ``weird`` the weird tasks.
+``origins`` from which sources · ``series_faults`` what files of series say against each other ·
+``weird`` the weird tasks.
 """
 
 from amlb_ext.pipeline.generate import generate_suite

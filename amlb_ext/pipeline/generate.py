@@ -51,6 +51,7 @@ from amlb_ext.pipeline.request import (
     Request,
     check_output,
     check_settings,
+    check_tables,
     fold_seeds,
     framework_definitions,
     result_settings,
@@ -111,6 +112,7 @@ def generate_suite(request: Request) -> GenerationReport:
             report.tasks.append(about)
             report.notes += [f"{task.name}: {note}" for note in task.notes]
         return report
+    check_tables(layout, loaded.tasks, request.force)
     if not request.quiet:
         # Before the work begins, so that a column that was read wrongly costs no time.
         full_table = str(Layout(request.out).columns)

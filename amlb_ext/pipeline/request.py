@@ -18,14 +18,14 @@ from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
 from amlb_ext.core.paths import portable_spec
-from amlb_ext.core.task import Kind
+from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.baseline.fitted import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
 from amlb_ext.models.files import comes_fitted, is_baseline_file
 from amlb_ext.models.registry import BASELINES, resolve_model
 from amlb_ext.models.service import is_service
 from amlb_ext.sources.reading import TableReading
-from amlb_ext.suite import Layout, SuiteRequest, safe_names
+from amlb_ext.suite import Layout, SuiteFiles, SuiteRequest, safe_names
 from amlb_ext.suite.layout import (
     BASELINE_FRAMEWORK,
     INTEGRATION,
@@ -223,6 +223,28 @@ def check_output(layout: Layout, settings: dict[str, Any], force: bool) -> None:
             f"{layout.root} holds a suite made with other settings ({different})",
             "choose another folder with -o, or --force to replace it",
         )
+
+
+def check_tables(layout: Layout, tasks: Iterable[Task], force: bool) -> None:
+    """Raise when a finished suite there is of tables that have changed since.
+
+    Raises
+    ------
+    SuiteError
+    """
+    try:
+        stored = {} if force else SuiteFiles.load(layout.root).tasks
+    except (
+        SuiteError
+    ):  # none, or one that is unfinished: nothing whole would be replaced
+        return
+    for task in tasks:
+        entry = stored.get(task.name)
+        if entry is not None and entry.content_hash != task.content_hash:
+            raise SuiteError(
+                f"the table of {task.name} has changed since the suite in {layout.root} was made",
+                "choose another folder with -o, or --force to replace it",
+            )
 
 
 def stored_settings(layout: Layout) -> Any:

@@ -218,8 +218,9 @@ def _remove_earlier(layout: Layout) -> None:
     layout.order.unlink(missing_ok=True)
     for folder in (layout.root / "data", layout.root / FEV_FOLDER):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.rmtree(layout.own / "tables", ignore_errors=True)
-    for pattern in ("*.parquet", "*/certificate.json"):
+    for name in ("tables", "report"):
+        shutil.rmtree(layout.own / name, ignore_errors=True)
+    for pattern in ("*.parquet", "*/certificate.json", layout.report.name):
         for file in layout.own.glob(pattern):
             file.unlink()
 

@@ -13,6 +13,7 @@ from amlb_ext.publish.limits import DATA, STUDY, Licence, ascii_text, cut_text
 from amlb_ext.publish.rows import AllRows
 from amlb_ext.publish.unit import DataSet, PublishUnit
 from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite.verify import open_certificate
 
 # The texts are whole sentences with their numbers in place, so that they read here as on the
 # server; that makes these lines denser than those of other modules.
@@ -22,13 +23,11 @@ PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
 
 def certificate_verdict(suite: SuiteFiles, task: str) -> str:
     """Return the verdict of the task's certificate in one line, or that there is none."""
-    path = suite.layout.task_certificate(task)
     # a damaged certificate counts as none: nothing that it says can be passed on
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        certificate = content["certificate"]
+        certificate = (open_certificate(suite.layout, task) or {})["certificate"]
         return f"{certificate['verdict']}: {certificate['reason']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return "no certificate: nothing was measured of what this task may be used for"
 
 

@@ -31,7 +31,7 @@ from amlb_ext.amlb.definition import (
 from amlb_ext.amlb.frameworks import check_framework, find_framework
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
 from amlb_ext.core.locks import lock_open_file
-from amlb_ext.core.paths import is_suite_folder
+from amlb_ext.core.paths import check_no_links, is_suite_folder
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
 from amlb_ext.runner.processes import run_amlb, say_on_stderr
 from amlb_ext.runner.results import read_results
@@ -50,6 +50,7 @@ from amlb_ext.runner.run_folder import (
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
 from amlb_ext.suite.layout import Layout
+from amlb_ext.suite.writer import remove_derived
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
@@ -359,7 +360,7 @@ def _carry_out(run: _Run, setting: _Setting) -> RunOutcome:
 def _run_once(run: _Run, setting: _Setting, asked: Mapping[str, Any]) -> RunOutcome:
     """Run AMLB once, in a folder of its own."""
     # A folder of its own, with a record of what was asked for, before anything can fail.
-    remove_stale(setting.user)
+    remove_unchecked(setting.user)
     framework = sanitize_name(setting.framework.partition(":")[0])  # without 2023Q2
     constraint = sanitize_name(setting.constraint)
     name = f"{framework}.{run.name}.{constraint}.{setting.mode}".lower()
@@ -443,27 +444,23 @@ def _run_in_folder(
     )
 
 
-def remove_stale(userdir: Path) -> None:
-    """Remove what AMLB once derived from data files that have been written anew since, and caches.
+def remove_unchecked(userdir: Path) -> None:
+    """Remove what would be used in place of the files that were checked: it is soon made again.
 
-    Python runs the compiled code of a cache in place of the code beside it, which alone is checked.
-
-    Frameworks that ask for parquet or ARFF get a file beside the CSV, made once and then used
-    as it is, however old (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory
-    of ours: elsewhere such a file may be the user's own.
+    Python runs the compiled code of a cache in place of the code beside it. Frameworks that ask for
+    parquet or ARFF get a file beside the CSV, made once and then used as it is, whoever made it
+    (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory of ours: elsewhere such a
+    file may be the user's own.
     """
     layout = Layout(userdir)
     if is_suite_folder(userdir):
+        # what a link names is nothing of ours
+        check_no_links(userdir)
         for cache in layout.extensions.glob("*/__pycache__"):
             shutil.rmtree(cache, ignore_errors=True)
-    if not layout.manifest.is_file():
-        return
-    for source in (layout.root / "data").glob("*/*.csv"):
-        written = source.stat().st_mtime
-        for suffix in (".parquet", ".arff"):
-            derived = source.with_suffix(suffix)
-            if derived.is_file() and derived.stat().st_mtime <= written:
-                derived.unlink()
+    if layout.manifest.is_file():
+        for table in (layout.root / "data").glob("*/*.csv"):
+            remove_derived(table)
 
 
 # Runs that were stopped before their end: the same command finds them and goes on with them.

@@ -141,12 +141,9 @@ class KnownRows:
         is_real = source_row >= 0
         targets = pd.Series(_target_numbers(rows), index=source_row)
         self.targets, other_targets = _add_known(self.targets, targets[is_real])
-        # what stands in place of a cell depends on the training rows beside it
-        if "substituted" in rows.provenance:
-            is_real &= (rows.provenance["substituted"] == "").to_numpy()
         fingerprints = row_fingerprints(rows.features, range(rows.features.shape[1]))
-        features = pd.Series(fingerprints, index=source_row)
-        self.features, other_features = _add_known(self.features, features[is_real])
+        features = pd.Series(fingerprints, index=source_row)[_is_untouched(rows)]
+        self.features, other_features = _add_known(self.features, features)
         return other_targets, other_features
 
 
@@ -156,6 +153,15 @@ def _add_known(known: pd.Series, more: pd.Series) -> tuple[pd.Series, int]:
     first = both[~both.index.duplicated()]
     is_other = first.reindex(more.index).to_numpy() != more.to_numpy()
     return first, int(is_other.sum())
+
+
+def _is_untouched(rows: Rows) -> np.ndarray:
+    """Return which rows are those of the source, with all their cells."""
+    is_untouched = rows.provenance["source_row"] >= 0
+    # what stands in place of a cell depends on the training rows beside it
+    if "substituted" in rows.provenance:
+        is_untouched &= rows.provenance["substituted"] == ""
+    return is_untouched.to_numpy()
 
 
 def _target_numbers(rows: Rows) -> np.ndarray:
@@ -184,6 +190,8 @@ def fold_faults(
     """
     entry = suite.tasks[task].folds[fold]
     n_classes = len(suite.tasks[task].coding.labels)
+    # of the test rows, by column of the provenance
+    facts: dict[str, pd.Series] = {}
     # of the scale on which losses are measured
     span = 1.0
     for suffix, side in _files_of_fold(entry):
@@ -205,6 +213,8 @@ def fold_faults(
             *_loss_faults(rows, n_classes, span),
             *_origin_faults(rows, suffix, entry, side),
         ]
+        if side == "test":
+            faults += _fact_faults(facts, rows)
         for fault in faults:
             yield f"{where}: {fault}; {REMEDY}."
 
@@ -228,6 +238,20 @@ def _repeated_faults(known: KnownRows, rows: Rows) -> Iterator[str]:
             yield (
                 f"{count} of {len(rows)} rows have other {what} than the same rows of the source "
                 "in another file, or stand in another order than their provenance"
+            )
+
+
+def _fact_faults(known: dict[str, pd.Series], rows: Rows) -> Iterator[str]:
+    """Yield what the provenance says of rows of the source, and that of another file does not."""
+    untouched = rows.provenance[_is_untouched(rows)].set_index("source_row")
+    for name in untouched:
+        hashes = pd.util.hash_pandas_object(untouched[name], index=False)
+        first = known.get(name, pd.Series(dtype="uint64"))
+        known[name], n_others = _add_known(first, hashes)
+        if n_others:
+            yield (
+                f"of {n_others} of {len(rows)} rows the provenance has another {name} than that of "
+                "the same rows in another file"
             )
 
 

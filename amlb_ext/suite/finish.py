@@ -27,6 +27,7 @@ from amlb_ext.suite.layout import (
     amlb_name,
     files_below,
     is_fold_file,
+    is_written_later,
     safe_names,
 )
 from amlb_ext.suite.manifest import (
@@ -280,6 +281,10 @@ def _remove_stale_files(
     ``waiting`` stay.
     """
     remove_temporary_files(layout.root)
+    are_other_rows = any(
+        is_fold_file(relative) and files.get(relative) != digest
+        for relative, digest in previous.items()
+    )
     for relative in files_below(layout.root):
         if relative in files:
             continue
@@ -288,6 +293,9 @@ def _remove_stale_files(
             table = str(Path(relative).with_suffix(".csv"))
             # what AMLB derived from a table of this suite stays
             is_stale = table not in files and relative.split("/")[1] not in waiting
+        elif relative.startswith("hardsynth/report") and is_written_later(relative):
+            # a report would seem to be of these rows
+            is_stale = are_other_rows
         else:
             is_stale = relative in previous and sha256_file(path) == previous[relative]
         if is_stale:

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from amlb_ext.amlb.frameworks import AMLB_CONSTRAINTS, AMLB_FRAMEWORKS
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.estimators import find_unlisted
@@ -240,7 +241,7 @@ def _framework_faults(contents: SuiteContents) -> Iterator[str]:
         if is_own_entry(name):
             yield (
                 f"{WARNING}{where}: {name} is an entry of the user's own; AMLB runs it, so read it "
-                "where the suite is not yours."
+                f"where the suite is not yours.{_replaced(name, AMLB_FRAMEWORKS)}"
             )
             # what passes for a part of our code would be imported with it
             passes_for_ours = folder.split(".")[0] in packaged
@@ -266,6 +267,13 @@ def _framework_faults(contents: SuiteContents) -> Iterator[str]:
                 f"{WARNING}{where}: {name} runs programs by {params['python']!r}; look at it where "
                 "the suite is not yours."
             )
+
+
+def _replaced(name: str, names: Collection[str]) -> str:
+    """Return the sentence that an entry has the name of one of AMLB's; empty where it has not."""
+    if name.lower() not in names:
+        return ""
+    return " It stands in place of AMLB's own of that name; give it another one."
 
 
 def _unlisted_models(
@@ -306,6 +314,8 @@ def _constraint_faults(
     for name, entry in sorted(entries.items()):
         if not is_plain_name(name):
             yield f"{where} names the constraint {name!r}, which is not a plain name."
+        if replaced := _replaced(name, AMLB_CONSTRAINTS):
+            yield f"{WARNING}{where}: {name} is a constraint of the user's own.{replaced}"
         for key, value in sorted(entry.items(), key=lambda pair: str(pair[0])):
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             is_word = str(key).startswith("ec2_") and is_plain_name(value)

@@ -34,7 +34,7 @@ QUANTILE_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 #: What stands in the main definition; the other kinds only in the one of all tasks.
 MAIN_KIND = "full"
 #: Tasks of real windows, which have the columns known beforehand.
-_REAL_KINDS = (MAIN_KIND, "bad", "region")
+REAL_KINDS = (MAIN_KIND, "bad", "region")
 #: The kind of windows that were made by moving those on which F fails.
 GA = "ga"
 #: Parquet files of each table, below the folder that AMLB does not look at: its series, the windows
@@ -309,7 +309,7 @@ class SeriesManifest(RepeatableManifest):
             "target": TARGET,
         }
         # AMLB does not look at the key; of made windows nothing is known beforehand
-        if panel.known and task.kind in _REAL_KINDS:
+        if panel.known and task.kind in REAL_KINDS:
             dataset[KNOWN_COLUMNS] = list(panel.known)
         return {
             "name": task.name,

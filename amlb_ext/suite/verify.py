@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from amlb_ext.amlb.definition import is_series_task
-from amlb_ext.amlb.loader_rules import check_pair, read_fields
+from amlb_ext.amlb.loader_rules import check_pair, has_cells_of, read_fields
 from amlb_ext.amlb.series_rules import check_series_task
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.files import sha256_file
@@ -48,8 +48,9 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
     ----------
     directory : str or Path
     where_it_stands : bool
-        Whether definitions that name the suite's folder must name the one where it stands now; a
-        run gives AMLB copies that do.
+        Whether AMLB may be run on the folder as it stands: definitions that name the suite's folder
+        name the one where it is now, and what was derived from tables holds their cells. A run
+        gives AMLB copies of the former, and removes the latter.
 
     Returns
     -------
@@ -77,6 +78,8 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
         for name in suite.tasks:
             sentences += damaged_certificate(suite.layout, name).values()
     sentences += _pair_faults(suite)
+    if where_it_stands:
+        sentences += _derived_faults(suite)
     sentences += _croissant_faults(suite)
     if isinstance(suite, SuiteFiles):
         is_whole = all(map(_is_harmless, sentences))
@@ -253,6 +256,23 @@ def _pair_faults(suite: Suite) -> Iterator[str]:
             pairs.append((amlb_task.task, index, number, amlb_task))
     for _, index, _, amlb_task in sorted(pairs, key=itemgetter(0, 1, 2)):
         yield from _faults_of_pair(suite, amlb_task, index, read_train)
+
+
+def _derived_faults(suite: Suite) -> Iterator[str]:
+    """Yield what AMLB would use in place of a table, and which is not shown to hold its cells."""
+    again = "remove it: AMLB makes it again, and hardsynth run removes it first"
+    for table in sorted((suite.root / "data").glob("*/*.csv")):
+        parquet, arff = table.with_suffix(".parquet"), table.with_suffix(".arff")
+        if parquet.is_file() and not has_cells_of(parquet, table):
+            yield (
+                f"{suite.layout.relative(parquet)} does not hold the cells of {table.name}, in "
+                f"whose place AMLB would use it; {again}."
+            )
+        if arff.is_file():
+            yield (
+                f"{WARNING}{suite.layout.relative(arff)} may be used by AMLB in place of "
+                f"{table.name}, and is not compared with it; where AMLB did not make it, {again}."
+            )
 
 
 def _faults_of_pair(

@@ -203,9 +203,9 @@ def find_failing_windows(
         rolled = roll_forecaster(
             forecaster, panel, learning, seed, keep_quantiles=False
         )
-        earlier = _hardness(rule, rolled, panel, learning, seed)
+        earlier = window_hardness(rule, rolled, panel, learning, seed)
     rolled = roll_forecaster(forecaster, panel, tests, seed)
-    hardness = np.r_[earlier, _hardness(rule, rolled, panel, tests, seed)]
+    hardness = np.r_[earlier, window_hardness(rule, rolled, panel, tests, seed)]
     n_learning = len(earlier)
     cutoffs = np.concatenate([windows.cutoffs for windows in every])
     items = np.concatenate([windows.items for windows in every])
@@ -267,13 +267,14 @@ def _features(panel: Panel, origins: Sequence[Windows]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _hardness(
+def window_hardness(
     rule: str,
     rolled: RolledForecasts,
     panel: Panel,
     origins: Sequence[Windows],
     seed: int,
 ) -> np.ndarray:
+    """Return what a rule measures of F's forecasts at some origins, ``(n,)``."""
     if rule == "reducible":
         scale = np.concatenate([windows.scale for windows in origins])
         teacher = ensemble_means(panel, origins, seed)

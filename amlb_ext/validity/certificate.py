@@ -11,7 +11,7 @@ from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import UNITS, Unit
 from amlb_ext.suite.read_record import record_from_json
 from amlb_ext.suite.sealed_json import json_text
-from amlb_ext.validity.measures import NOT_SHOWN, NOTHING, Measure
+from amlb_ext.validity.measures import NOT_SHOWN, NOTHING, Measure, contradiction_in
 
 Verdict = Literal["rank", "describe", "stress-test only"]
 #: Incremented when the form changes; no other form is read.
@@ -106,6 +106,29 @@ class Certificate:
         if n_missing:
             text += f"; {n_missing} could not be measured"
         return text
+
+    def contradiction(self, *, is_searched: bool = False) -> str:
+        """Return what the certificate says against itself; empty where it was written like this.
+
+        Parameters
+        ----------
+        is_searched : bool
+            Whether made units were searched for.
+        """
+        for measure in self.measures:
+            if clause := contradiction_in(measure):
+                return f"of its measure {measure.name!r}, {clause}"
+        for no_twins in ("", *self.notes, f"F has no {self.unit.refits}"):
+            decided = decide_verdict(
+                self.measures,
+                self.unit,
+                n_real=self.rows.get("full"),
+                no_twins=no_twins,
+                is_searched=is_searched,
+            )
+            if decided == (self.verdict, self.reason):
+                return ""
+        return "its verdict and reason do not follow from its measures"
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain mappings and lists."""

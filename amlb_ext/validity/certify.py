@@ -29,7 +29,7 @@ from amlb_ext.core.memory import release_memory
 from amlb_ext.core.parallel import available_cores, run_jobs
 from amlb_ext.core.parquet import read_frame, write_parquet
 from amlb_ext.core.progress import Bar, StageDisplay, begin_stage, listening
-from amlb_ext.suite import Layout, Suite, SuiteFiles
+from amlb_ext.suite import Layout, Suite, SuiteFiles, TableManifest
 from amlb_ext.suite.sealed_json import sealed_text
 from amlb_ext.suite.verify import damaged_certificate, open_certificate
 from amlb_ext.validity.candidates import Size, named_candidates
@@ -250,7 +250,7 @@ def certify_task(
         size="own" if candidates else settings.size,
         refits=settings.refits,
         seed=seed,
-        is_searched=rows.settings.get("synthesizer", {}).get("name") == "swarm",
+        is_searched=_is_searched(rows.settings),
     )
     full = evaluation.parts["full"]
     # rows are pooled fold after fold, in the order of the files
@@ -299,7 +299,8 @@ def read_certificates(suite: Suite) -> dict[str, Certificate]:
     Raises
     ------
     SuiteError
-        A certificate is damaged, or missing though the manifest lists it.
+        A certificate is damaged, was changed after it was written, or is missing though the
+        manifest lists it.
     """
     found = {}
     for task in suite.manifest.certified:
@@ -308,16 +309,49 @@ def read_certificates(suite: Suite) -> dict[str, Certificate]:
         if not (path.is_file() or is_listed):
             continue
         try:
-            entry = json.loads(path.read_text(encoding="utf-8"))
-            # beside it a suite of tables keeps how it was measured
-            own = entry.get("certificate", entry)
-        except (OSError, ValueError, AttributeError):
+            if is_listed:
+                entry = json.loads(suite.unchanged_file(path).read_bytes())
+            else:
+                # its own seal vouches for it; beside it stands how it was measured
+                entry = (open_certificate(suite.layout, task) or {})["certificate"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise SuiteError(
-                f"{path} is damaged or missing",
+                f"{path} is damaged, or was changed after it was written",
                 "hardsynth verify DIR --repair makes it again",
             ) from None
-        found[task] = Certificate.from_json(own)
+        found[task] = Certificate.from_json(entry)
     return found
+
+
+def certificate_faults(suite: Suite) -> Iterator[str]:
+    """Yield where a certificate contradicts itself, whoever sealed it.
+
+    Parameters
+    ----------
+    suite : Suite
+        Its files are as they were written.
+    """
+    settings, writer = {}, "the command that made the suite"
+    if isinstance(suite.manifest, TableManifest):
+        settings, writer = suite.manifest.config, "hardsynth certify DIR"
+    try:
+        certificates = read_certificates(suite)
+    except SuiteError as error:
+        yield str(error)
+        return
+    for task, certificate in certificates.items():
+        clause = certificate.contradiction(is_searched=_is_searched(settings))
+        if clause:
+            where = suite.layout.relative(suite.layout.task_certificate(task))
+            yield (
+                f"{where} contradicts itself: {clause}. It was changed, or is of another version "
+                f"of hardsynth; {writer} writes it again."
+            )
+
+
+def _is_searched(settings: Mapping[str, Any]) -> bool:
+    """Whether made rows are searched for what models get wrong."""
+    return bool(settings.get("synthesizer", {}).get("name") == "swarm")
 
 
 def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
@@ -330,10 +364,13 @@ def read_null(suite: SuiteFiles, task: str) -> pd.DataFrame | None:
     """
     path = suite.layout.task_null(task)
     try:
+        if path.is_file() and damaged_certificate(suite.layout, task):
+            raise ValueError("it is not that of the certificate beside it")
         return read_frame(path) if path.is_file() else None
     except (OSError, ValueError):  # pyarrow's errors derive from these
         raise SuiteError(
-            f"{path} is damaged", "hardsynth certify DIR writes it again"
+            f"{path} is damaged, or was changed after it was written",
+            "hardsynth certify DIR writes it again",
         ) from None
 
 

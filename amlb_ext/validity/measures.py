@@ -94,18 +94,21 @@ class Measure:
         self, value: float, text: str, *, low: float = math.nan, high: float = math.nan
     ) -> Measure:
         """Return a planned measure with its value: the threshold says whether it passes."""
-        passed = None
-        if self.threshold is not None:
-            is_enough = value >= self.threshold
-            passed = bool(is_enough if self.sense == ">=" else value <= self.threshold)
         return replace(
             self,
             value=finite_or_none(value),
             low=finite_or_none(low),
             high=finite_or_none(high),
-            passed=passed,
+            passed=self.reaches(value),
             text=text,
         )
+
+    def reaches(self, value: float) -> bool | None:
+        """Whether a value lies on the right side of the threshold; None where there is none."""
+        if self.threshold is None:
+            return None
+        is_enough = value >= self.threshold
+        return bool(is_enough if self.sense == ">=" else value <= self.threshold)
 
     def estimated(self, estimate: MeanEstimate, text: str) -> Measure:
         """Return a planned measure with an estimate and its interval."""
@@ -463,6 +466,46 @@ def _saving_finding(
         f"{high:.0f} % of F's loss in the region ({limits}{reason})"
     )
     return None, NOT_SHOWN, text
+
+
+def contradiction_in(measure: Measure) -> str:
+    """Return what a measure says against itself, as a clause; empty where it was taken like this.
+
+    Examples
+    --------
+    >>> auc = plan_measure("region", "", ">=", 0.5).found(0.7, "", low=0.4, high=0.8)
+    >>> contradiction_in(replace(auc, passed=False)), contradiction_in(auc)
+    ('', 'whether it has passed does not follow from its numbers')
+    >>> contradiction_in(replace(auc, value=0.9, passed=False))
+    'its value lies outside its interval'
+    """
+    value, low, high, passed = measure.value, measure.low, measure.high, measure.passed
+    wrong = "whether it has passed does not follow from its numbers"
+    if value is None or measure.threshold is None:
+        expected = None if measure.threshold is None else False
+        return "" if passed is expected else wrong
+    ends = [end for end in (low, value, high) if end is not None]
+    # a statistic of draws is biased, so its percentiles need not hold its value
+    if ends != sorted(ends) and measure.name != "target check":
+        return "its value lies outside its interval"
+    if measure.finding and low is not None and high is not None:
+        saving = BestSaving(point=value, low=low, high=high, chosen={})
+        shown = _saving_finding(saving, "", 0)[:2]
+        # candidates that saw few rows are no limit of what others would save
+        allowed = [shown, (None, NOT_SHOWN)] if NOTHING in shown else [shown]
+        return "" if (passed, measure.finding) in allowed else wrong
+    expected = measure.reaches(value)
+    if measure.name == "region":
+        expected = value == 1 if low is None else low > 0.5
+    elif measure.name.endswith(": order"):
+        expected = low is not None and measure.reaches(low)
+    elif measure.name.startswith("label "):
+        # few rows are no fault of labels
+        expected = passed or expected
+    elif measure.name.startswith("null on "):
+        # twins may win more often than chance gives
+        expected = passed and expected
+    return "" if passed is expected else wrong
 
 
 def percent_or_more(share: float) -> str:

@@ -53,3 +53,9 @@ def test_it_prints_what_is_stored_and_names_what_is_not(suite, output_of, monkey
 )
 def test_what_is_not_there_is_an_error(suite, refused, task, message):
     assert message in refused("show", suite, "-t", [task])
+
+
+def test_a_certificate_that_was_changed_is_not_told(suite, refused):
+    path = Layout(suite).task_certificate("cars")
+    path.write_text(path.read_text().replace("describe", "rank"))
+    assert "certificate.json is damaged, or was changed" in refused("show", suite)

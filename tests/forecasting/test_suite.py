@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from hostile_files import reseal
 
 from amlb_ext.amlb.definition import read_definition
+from amlb_ext.cli.verify import verify_folder
 from amlb_ext.comparison.forecasts import answer_comparison
 from amlb_ext.core.errors import SuiteError
 from amlb_ext.core.unit import WINDOW
@@ -99,6 +101,70 @@ def test_a_moved_suite_is_stale_until_it_is_repaired(suite, tmp_path):
     assert len(place_definitions(loaded)) == 3
     assert verify_suite(moved) == []
     assert runnable_definition(loaded, "hardsynth", tmp_path) == "hardsynth"
+
+
+def change_parquet(file, **changes):
+    def change(suite):
+        frame = pd.read_parquet(suite / file)
+        frame.assign(**changes).to_parquet(suite / file)
+
+    return change
+
+
+def change_csv(file, change):
+    def change_file(suite):
+        path = suite / "data" / file / f"{file}.csv"
+        change(pd.read_csv(path)).to_csv(path, index=False)
+
+    return change_file
+
+
+WINDOWS = "hardsynth/windows.parquet"
+O0, O1 = "my_series_o0", "my_series_o1"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            change_csv(f"{O1}_full", lambda table: table.eval("target = target + 1")),
+            f"data/{O1}_full/{O1}_full.csv: its ids, times or values",
+        ),
+        (
+            change_csv(f"{O0}_bad", lambda table: table.iloc[::-1]),
+            f"{O0}_bad.csv: its ids, times or values",
+        ),
+        (
+            change_parquet(f"fev/{O0}_full.parquet", item_id=lambda rows: "w00000"),
+            f"fev/{O0}_full.parquet: its ids, times or values",
+        ),
+        (
+            change_parquet(
+                "hardsynth/series.parquet", values=lambda rows: rows["values"] * 2
+            ),
+            f"{O0}_full.csv: its ids, times or values",
+        ),
+        (
+            change_parquet(WINDOWS, f_mean=lambda rows: rows["f_mean"] + 30),
+            "windows 'hardness' does not follow",
+        ),
+        (change_parquet(WINDOWS, scale=1.0), "windows 'scale' does not follow"),
+        (
+            change_parquet(WINDOWS, bad=lambda rows: ~rows["bad"]),
+            "windows 'bad' does not follow",
+        ),
+        (change_parquet(WINDOWS, weight=0.5), f"{O0}_region: the manifest has other"),
+        (change_parquet(WINDOWS, bad="?"), "is no table of windows"),
+    ],
+)
+def test_files_that_contradict_each_other_are_damage_under_any_seal(
+    suite, change, said
+):
+    assert verify_folder(suite) == []
+    change(suite)
+    reseal(suite)
+    found = verify_folder(suite)
+    assert any(said in line for line in found), found
 
 
 def test_autogluon_is_there_without_models_that_are_downloaded(made):
@@ -329,6 +395,10 @@ def test_where_f_fails_nothing_is_claimed_that_the_certificate_does_not_find(
     said = {name: " ".join(text.split()) for name, text in told.items()}
     assert "features of the past are not shown to foresee" in said["with"]
     assert "are not shown to foresee" not in said["without"]
+    (path,) = (tmp_path / "with").glob("hardsynth/*/certificate.json")
+    path.write_text(path.read_text().replace("stress-test only", "rank"))
+    with pytest.raises(SuiteError, match=r"certificate\.json .* was changed"):
+        build_series_report(tmp_path / "with")
 
 
 def test_predictions_of_other_data_are_refused(made, failing, tmp_path):

@@ -521,8 +521,11 @@ def test_what_a_user_may_add_is_no_damage(suite, kind, output_of):
         "constraints.yaml", "mine: {folds: 10, max_runtime_seconds: 180, cores: 1}\n"
     )
     add(suite, kind)
+    add = change_file("constraints.yaml", "1h8c: {max_runtime_seconds: 5}\n")
+    add(suite, kind)
     add = change_file(
-        "frameworks.yaml", "mine: {module: extensions.Mine}\nfast: {extends: flaml}\n"
+        "frameworks.yaml",
+        "mine: {module: extensions.Mine}\nRandomForest: {extends: flaml}\n",
     )
     add(suite, kind)
     add_code("extensions/Mine/exec.py")(suite, kind)
@@ -533,6 +536,8 @@ def test_what_a_user_may_add_is_no_damage(suite, kind, output_of):
     said = output_of("verify", suite)
     for name in ("mine is an entry", "Mine/exec.py", "README.md", "__pycache__"):
         assert name in said
+    # both are named as standing in place of AMLB's own
+    assert said.count("in place of AMLB's own of that name") == 2
 
 
 def test_a_constraint_of_ones_own_survives(suite, kind):

@@ -23,7 +23,7 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.pipeline import RepairOptions, Request, repair_suite
 from amlb_ext.pipeline.folds import fold_keys
 from amlb_ext.pipeline.generate import load_tasks
-from amlb_ext.suite import Layout, SuiteFiles
+from amlb_ext.suite import Layout, SuiteFiles, verify_suite
 from amlb_ext.suite.fold_record import FoldRecord
 from amlb_ext.suite.sealed_json import json_text, sealed_text
 from amlb_ext.validity import certify_suite
@@ -70,6 +70,22 @@ def name_model(suite, path, **params):
         entry["params"] |= {"regressor": path, "regressor_params": params}
     layout.frameworks.write_text(yaml.safe_dump(frameworks))
     reseal(suite)
+
+
+def test_a_suite_is_not_replaced_since_its_table_has_changed(suite, capsys):
+    report = [Layout(suite).report, suite / "hardsynth" / "report" / "ranks.csv"]
+    report[1].parent.mkdir()
+    for path in report:
+        path.write_text("of the rows as they were")
+    before = tree(suite)
+    table = pd.read_csv(suite.parent / "t.csv")
+    table.eval("y = y + a").to_csv(suite.parent / "t.csv", index=False)
+    assert generate(suite.parent, "--baseline", "ridge") == 2
+    assert "the table of t has changed since the suite in" in capsys.readouterr().err
+    assert tree(suite) == before
+    assert generate(suite.parent, "--baseline", "ridge", "--force") == 0
+    assert not any(path.exists() for path in report)
+    assert problems(suite) == []
 
 
 # what a suite names
@@ -189,6 +205,14 @@ CHANGED_FILES = {
         change_provenance(f=0.0),
         "of 18 of 18 rows the loss in the provenance does not follow",
     ),
+    "another weight": (
+        change_provenance(weight=0.5),
+        "the provenance has another weight than that of the same rows in another file",
+    ),
+    "another null": (
+        change_provenance(null_3=lambda rows: rows["null_3"] + 1),
+        "the provenance has another null_3 than",
+    ),
     "more failures": (
         change_provenance(origin="bad"),
         "18 rows have the origin 'bad', the fold's record counts {n}",
@@ -259,6 +283,21 @@ def test_a_manifest_that_contradicts_its_suite_is_damage(suite, how):
     reseal(suite, change)
     found = problems(suite)
     assert any(said in line for line in found), found
+
+
+def test_what_amlb_would_use_in_place_of_a_table_holds_its_cells(suite):
+    """Frameworks that ask for Parquet get such a file, whoever wrote it."""
+    derived = Layout(suite).test("t_full", 0).with_suffix(".parquet")
+    table = pd.read_csv(derived.with_suffix(".csv"))
+    table.to_parquet(derived)
+    assert problems(suite) == []
+    table.assign(a=table["y"]).to_parquet(derived)
+    [line] = problems(suite)
+    assert "t_full_test_0.parquet does not hold the cells of" in line
+    # a run removes it first
+    assert verify_suite(suite, where_it_stands=False) == []
+    derived.rename(derived.with_suffix(".arff"))
+    assert "t_full_test_0.arff may be used by AMLB" in verify_suite(suite)[0]
 
 
 def test_code_does_not_pass_for_a_fold_that_waits_for_its_table(suite):

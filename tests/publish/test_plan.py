@@ -1,6 +1,5 @@
 """What would be sent, and every limit of the server."""
 
-import json
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -20,6 +19,7 @@ from amlb_ext.suite import (
     begin_suite,
     verify_suite,
 )
+from amlb_ext.suite.sealed_json import sealed_text
 
 NS = {"oml": "http://openml.org/openml"}
 
@@ -71,7 +71,7 @@ def test_the_description_says_what_it_is(suite):
         "key": "",
         "certificate": {"verdict": "describe", "reason": "tau is .1."},
     }
-    (suite / "hardsynth/cars/certificate.json").write_text(json.dumps(content))
+    (suite / "hardsynth/cars/certificate.json").write_text(sealed_text(content))
     planned = plan_suite(
         suite, only=["cars"], url="https://example.org/hard.zip"
     ).units[0]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
-from amlb_ext.amlb.frameworks import Framework
+from amlb_ext.amlb.frameworks import (
+    AMLB_CONSTRAINTS,
+    AMLB_FRAMEWORKS,
+    Framework,
+)
 from amlb_ext.core.assets import asset_path
 from amlb_ext.runner import setup
 from amlb_ext.runner.checkout import TAG
@@ -62,3 +67,14 @@ def test_the_page_lists_what_the_table_of_the_pinned_release_says():
         assert ("scored" in known) != ("error" in known)
         for key in {"date", "version", "scored", "error"} & set(known):
             assert str(known[key]) in rows[name]
+
+
+@pytest.mark.amlb
+def test_the_names_of_amlbs_own_entries(amlb):
+    for kind, known in (
+        ("constraints", AMLB_CONSTRAINTS),
+        ("frameworks", AMLB_FRAMEWORKS),
+    ):
+        file = amlb.root / "resources" / f"{kind}.yaml"
+        names = {name.lower() for name in yaml.safe_load(file.read_text("utf-8"))}
+        assert set(known) == {name for name in names if not name.startswith("__")}

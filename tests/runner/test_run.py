@@ -12,7 +12,7 @@ from commands import python
 from amlb_ext.amlb.definition import Job
 from amlb_ext.core.assets import asset_path
 from amlb_ext.core.errors import RunError
-from amlb_ext.runner.run import remove_stale, run_benchmarks
+from amlb_ext.runner.run import remove_unchecked, run_benchmarks
 from amlb_ext.runner.run_folder import find_unscored_jobs
 
 
@@ -116,24 +116,20 @@ def test_openml_jobs_are_known_from_the_log_alone():
     assert missing[0].reason == "AMLB ended with status 2: OSError: full"
 
 
-def test_stale_siblings_are_removed_from_suites_alone(tmp_path):
+def test_what_was_derived_is_removed_from_suites_alone(tmp_path):
     data = tmp_path / "data" / "t"
     data.mkdir(parents=True)
-    for name, age in (
-        ("t_test_0.csv", 50),
-        ("t_test_0.parquet", 100),
-        ("t_test_0.arff", 10),
-        ("t_test_1.parquet", 100),  # of no CSV: not derived
-    ):
-        (data / name).touch()
-        os.utime(data / name, (1e9 - age, 1e9 - age))
-    everything = sorted(data.iterdir())
-    remove_stale(tmp_path)
-    assert sorted(data.iterdir()) == everything
+    derived = {data / "t_test_0.parquet", data / "t_test_0.arff"}
+    # the last is of no CSV: not derived
+    others = {data / "t_test_0.csv", data / "t_test_1.parquet"}
+    for path in derived | others:
+        path.touch()
+    remove_unchecked(tmp_path)
+    assert set(data.iterdir()) == derived | others
     (tmp_path / "hardsynth").mkdir()
     (tmp_path / "hardsynth" / "manifest.json").write_text("{}")
-    remove_stale(tmp_path)
-    assert set(everything) - set(data.iterdir()) == {data / "t_test_0.parquet"}
+    remove_unchecked(tmp_path)
+    assert set(data.iterdir()) == others
 
 
 def test_the_patched_poll_waits_for_amlb_alone(tmp_path):

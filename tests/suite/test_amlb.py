@@ -14,6 +14,7 @@ from amlb_scripts import ask_amlb
 from random_tasks import random_task, split
 from written_suites import put_fold
 
+from amlb_ext.amlb.loader_rules import has_cells_of
 from amlb_ext.suite import Coding, Layout, Part, check_pair, metrics_for
 
 pytestmark = pytest.mark.amlb
@@ -33,6 +34,7 @@ def check(case):
     assert [f.name for f in raw.predictors] == names, "columns"
     assert raw.target.name == case["target"], "target"
     train, test = raw.train.X, raw.test.X
+    raw.train.data_path("parquet"), raw.test.data_path("parquet")  # as AutoGluon asks for them
     assert list(train.dtypes.astype(str)) == list(test.dtypes.astype(str)), "dtypes"
     for split, X in (("train", train), ("test", test)):
         text = pd.read_csv(case[split], dtype=str, keep_default_na=False)
@@ -138,6 +140,8 @@ def test_amlb_loads_encodes_and_scores_every_pair(amlb, tmp_path):
         if said
     }
     assert wrong == {}
+    for table in [Path(case[side]) for case in cases for side in ("train", "test")]:
+        assert has_cells_of(table.with_suffix(".parquet"), table), table
 
 
 @pytest.mark.exhaustive  # random cells; the one before asks AMLB, too

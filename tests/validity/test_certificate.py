@@ -181,6 +181,43 @@ def test_no_region_where_f_is_the_oracle(tmp_path):
     assert stored.nlargest(13).nunique() == 13
 
 
+def test_a_certificate_that_was_written_does_not_contradict_itself(clean, few):
+    for certificate in (clean, few):
+        assert certificate.contradiction() == ""
+
+
+def change_measure(name, **values):
+    def change(entry):
+        (found,) = [each for each in entry["measures"] if each["name"] == name]
+        found.update(values)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda entry: entry.update(verdict="rank"), "its verdict and reason"),
+        (lambda entry: entry.update(reason="All well."), "its verdict and reason"),
+        (
+            change_measure("effective size", passed=False),
+            "'effective size', whether it",
+        ),
+        (change_measure("target check", passed=None), "'target check', whether it"),
+        (change_measure("region", value=0.999), "'region', its value lies outside"),
+        (change_measure("solvability", finding="nothing to mend"), "'solvability', wh"),
+        (
+            change_measure("ga: order", value=0.9, passed=True),
+            "'ga: order', whether it",
+        ),
+    ],
+)
+def test_a_certificate_that_contradicts_itself_is_found(clean, change, said):
+    entry = json.loads(clean.json())
+    change(entry)
+    assert said in Certificate.from_json(entry).contradiction()
+
+
 def test_json_comes_back(clean):
     assert "NaN" not in clean.json()
     back = Certificate.from_json(json.loads(clean.json()))
