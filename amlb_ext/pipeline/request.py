@@ -234,9 +234,8 @@ def check_tables(layout: Layout, tasks: Iterable[Task], force: bool) -> None:
     """
     try:
         stored = {} if force else SuiteFiles.load(layout.root).tasks
-    except (
-        SuiteError
-    ):  # none, or one that is unfinished: nothing whole would be replaced
+    except SuiteError:
+        # none, or one that is unfinished: nothing whole would be replaced
         return
     for task in tasks:
         entry = stored.get(task.name)
