@@ -7,6 +7,7 @@ import os
 import shutil
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 import yaml
@@ -77,6 +78,17 @@ def suite(kind, originals, tmp_path):
     if kind == "series":
         assert main(["verify", str(root), "--repair", "-q"]) == 0
     return root
+
+
+def in_turn(*cases):
+    """Return every case with one kind of suite in turn, and marked with the others."""
+    params = []
+    for number, case in enumerate(product(*cases)):
+        for place, kind in enumerate(KINDS):
+            is_its_turn = place == number % len(KINDS)
+            marks = [] if is_its_turn else [pytest.mark.exhaustive]
+            params.append(pytest.param(kind, *case, marks=marks))
+    return params
 
 
 def manifest_of(suite):
@@ -153,8 +165,11 @@ LINKED = {
 }
 
 
-@pytest.mark.parametrize("how", ["link", "dangling", "second name"])
-@pytest.mark.parametrize("place", LINKED)
+@pytest.mark.parametrize(
+    ("kind", "how", "place"),
+    in_turn(["link", "dangling", "second name"], LINKED),
+    indirect=["kind"],
+)
 def test_nothing_is_read_or_written_through_a_link(suite, kind, place, how, tmp_path):
     pattern = LINKED[place]
     found = sorted(suite.glob(pattern)) or [suite / pattern]
@@ -485,7 +500,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("how", FOREIGN)
+@pytest.mark.parametrize(("kind", "how"), in_turn(FOREIGN), indirect=["kind"])
 def test_verify_sees_foreign_code_and_run_does_not_start_it(suite, kind, how, tmp_path):
     if kind == "folder" and how == "a definition, changed":
         FOREIGN["our code, changed"](suite, kind)
