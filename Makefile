@@ -29,7 +29,7 @@ demo: $(READY)  ## a first look: three small hard tasks, from data to an answer,
 	@$(BIN)/hardsynth demo -o $(DEMO)
 
 # A process that has nothing left to do takes over half of what waits for the other.
-TESTS := -m pytest -q -n 2 --dist worksteal
+TESTS := -m pytest -q -n logical --maxprocesses 4 --dist worksteal
 
 test: $(READY)  ## the tests; those that need AMLB or other data skip with their reason
 	$(BIN)/python $(TESTS)
