@@ -225,9 +225,9 @@ def learn_rounding(values: np.ndarray) -> Rounding | None:
     # A number such as 0.1 is itself no decimal fraction, hence the tolerance; far from 0, numbers
     # that lie close together are no noise of one another.
     lost = np.minimum(tolerance_at(values), TOLERANCE * np.ptp(values))
-    # beyond the last decimal its unit is hardly larger than what a double loses
-    largest = float(np.abs(values).max())
-    last = int(-np.log10(1000 * EPSILON * largest)) if largest else FEW_DECIMALS
+    # Beyond the last decimal its unit is hardly larger than what a double loses of most values.
+    usual = float(np.median(np.abs(values)))
+    last = int(-np.log10(100 * EPSILON * usual)) if usual else FEW_DECIMALS
     few = FEW_DECIMALS + 1
     counts = range(max(1, min(few, last + 1)))
     decimals = _count_decimals(values, np.maximum(lost, room), counts)
@@ -239,6 +239,7 @@ def learn_rounding(values: np.ndarray) -> Rounding | None:
         return Rounding(decimals, digits)
     if np.array_equal(Rounding().round(values), values):
         return Rounding()
+    last = int(-np.log10(1000 * EPSILON * np.abs(values).max()))
     decimals = _count_decimals(values, room, range(few, last + 1))
     return None if decimals is None else Rounding(decimals)
 
@@ -267,7 +268,8 @@ def _count_decimals(values: np.ndarray, room: np.ndarray, counts: range) -> int 
     """Return the first count of decimals to which all values are rounded."""
     for decimals in counts:
         lost = np.abs(values - np.round(values, decimals))
-        if np.all(lost <= room):
+        # what is lost is no digit: far less than the last one that is left
+        if np.all(lost <= np.minimum(room, 0.01 * 10.0**-decimals)):
             return decimals
     return None
 

@@ -33,12 +33,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from amlb_ext.core.rng import derive_int_seed, random_stream
 from amlb_ext.swap.contrast import Change, Contrast
+from amlb_ext.units.conditions import middle_and_spread
 
 #: Parts of the rows; each is scored by what the others teach.
 FOLDS = 4
@@ -192,7 +193,8 @@ class TableCoder:
             known = numbers[~np.isnan(numbers)]
             if not len(known):
                 known = np.zeros(1)
-            self.lowest_[name] = known.min() - (0.1 * np.ptp(known) or 1.0)
+            _, spread = middle_and_spread(known)
+            self.lowest_[name] = known.min() - spread
         return self
 
     def transform(self, table: pd.DataFrame) -> np.ndarray:
@@ -234,8 +236,19 @@ def make_trees(seed: int, n: int) -> Pipeline:
         max_features=1.0,
         random_state=seed,
     )
-    # in single precision, trees see neither tiny numbers nor small differences of large ones
-    return make_pipeline(MinMaxScaler(), trees)
+    return make_pipeline(_Scaled(), trees)
+
+
+class _Scaled(TransformerMixin, BaseEstimator):
+    """Columns on a scale on which trees see them, see :func:`middle_and_spread`."""
+
+    def fit(self, Z: np.ndarray, y: Any = None) -> _Scaled:
+        self.scales_ = np.array([middle_and_spread(column) for column in Z.T])
+        return self
+
+    def transform(self, Z: np.ndarray) -> np.ndarray:
+        middles, spreads = self.scales_.T
+        return np.clip((Z - middles) / spreads, -LARGEST, LARGEST)
 
 
 def predictions_as_columns(f: np.ndarray, g: np.ndarray) -> np.ndarray:

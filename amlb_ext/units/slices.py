@@ -49,7 +49,12 @@ from amlb_ext.stats.weighted_mean import (
     kish_size,
     weighted_mean_interval,
 )
-from amlb_ext.units.conditions import CodedColumn, Condition, code_columns
+from amlb_ext.units.conditions import (
+    CodedColumn,
+    Condition,
+    code_columns,
+    middle_and_spread,
+)
 
 #: Columns of slices.
 COLUMNS = (
@@ -290,12 +295,12 @@ def _tree_paths(
     smallest_leaf: int,
 ) -> list[_Path]:
     """Return the paths to all nodes of a few trees, each without the roots of those before."""
-    # In single precision, trees see neither tiny numbers nor small differences of large ones.
-    lows = np.array([coded.distinct[0] for coded in finding.columns])
-    spans = np.array([coded.distinct[-1] for coded in finding.columns]) - lows
+    scales = [middle_and_spread(coded.distinct) for coded in finding.columns]
     matrix = np.column_stack([coded.x[finding.rows] for coded in finding.columns])
-    spans = np.where(spans > 0, spans, 1.0)
-    matrix = (matrix - lows) / spans
+    # scikit-learn's trees take float32: what lies beyond it would become infinite
+    largest = float(np.finfo(np.float32).max) / 2
+    middles, spreads = np.transpose(scales)
+    matrix = np.clip((matrix - middles) / spreads, -largest, largest)
     positions = np.arange(len(finding.columns))
     paths: list[_Path] = []
     for _ in range(_TREES):
@@ -310,7 +315,7 @@ def _tree_paths(
         )
         classifier.fit(matrix[:, positions], finding.bad)
         tree = classifier.tree_
-        paths += _node_paths(tree, positions, lows=lows, spans=spans)
+        paths += _node_paths(tree, positions, scales)
         if tree.node_count == 1:  # no split: another tree would find none either
             break
         # The strongest feature hides others: the next tree has to do without it.
@@ -320,7 +325,7 @@ def _tree_paths(
 
 
 def _node_paths(
-    tree: Any, positions: np.ndarray, *, lows: np.ndarray, spans: np.ndarray
+    tree: Any, positions: np.ndarray, scales: Sequence[tuple[float, float]]
 ) -> list[_Path]:
     """Return the conditions that lead to each node below the root, merged by column."""
     paths: list[_Path] = []
@@ -332,7 +337,8 @@ def _node_paths(
         if tree.children_left[node] < 0:  # a leaf
             continue
         position = int(positions[tree.feature[node]])
-        threshold = float(tree.threshold[node] * spans[position] + lows[position])
+        middle, spread = scales[position]
+        threshold = float(tree.threshold[node] * spread + middle)
         goes_left = bool(tree.missing_go_to_left[node])
         # A second condition on one column narrows the first.
         parent = path.get(position, Condition())

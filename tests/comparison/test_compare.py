@@ -229,3 +229,15 @@ def test_the_unit_and_the_zero_of_a_target_change_nothing(unit, shift):
     ]
     own, other = (result["relative"].to_numpy() for result in results)
     np.testing.assert_allclose(other, own, rtol=1e-5)
+
+
+def test_a_cell_that_stands_for_nothing_hides_no_place_of_failure():
+    """One cell of 1e12, as files have it for a missing value."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.uniform(0, 100, (900, 2)), columns=["a", "b"])
+    y = X["b"] + np.where(X["a"] > 80, 40 * rng.normal(size=900), rng.normal(size=900))
+    slices = []
+    for cell in (99.9, 1e12):
+        X.loc[0, "a"] = cell
+        slices.append(hs.failures(X["b"].to_numpy(), X, y).slices["slice"].tolist())
+    assert slices[0] == slices[1] != []

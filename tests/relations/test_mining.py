@@ -61,6 +61,10 @@ def test_the_written_form_of_numbers():
     assert not forms["price"].breaks(rows["price"].to_numpy()).any()
     assert forms["price"].breaks(np.array([1.005])).all()
     assert learn_rounding(np.array([1e6 + 0.1])) == Rounding(1)
+    # cents beside a number that stands for none, and cents of large sums
+    money = np.random.default_rng(0).lognormal(3, 1, 300).round(2)
+    for prices in (np.append(money, 1e13), (1e9 * money + 0.01).round(2)):
+        assert learn_rounding(prices) == Rounding(2)
 
 
 def test_missing_values_are_values_of_their_own():
