@@ -17,7 +17,7 @@ _FORMS = [
     Form(
         where="with --definition",
         holds=lambda given: given["definition"] is not None,
-        unused=("repair", "source", "trust_pickle", "trust_suite"),
+        only=("definition", "source settings"),
         instead="leave it out: nothing is mended",
     ),
     Form(

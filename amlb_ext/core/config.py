@@ -256,6 +256,12 @@ class HardnessConfig(Stage):
     """share of the rows to call bad, the hardest by the rule (default: 0.1 where the rule has no
     usual threshold or too few training rows fail it)"""
 
+    @model_validator(mode="after")
+    def _check_alpha(self) -> HardnessConfig:
+        if self.rule == "quantile" and self.alpha is not None:
+            raise ValueError("quantile takes the worst share, and has no threshold")
+        return self
+
 
 class Operators(Stage):
     """How the search moves rows, and how long it searches; each preset has its own."""

@@ -552,9 +552,10 @@ def _check_order_of_parameters(function: Callable[..., Any]) -> None:
     except (TypeError, ValueError):
         return
     names = [each.name for each in parameters if each.kind in _BY_PLACE][:2]
-    if len(names) < 2 or _SAID.search(names[1]) or _TRUE.search(names[0]):
+    if len(names) < 2 or _SAID.search(names[1]):
         return
-    if _TRUE.search(names[1]):
+    is_said_first = _SAID.search(names[0]) or not _TRUE.search(names[0])
+    if is_said_first and _TRUE.search(names[1]):
         raise DataError(
             f"the loss {function_name(function)} takes {names[0]} before {names[1]}, and is given "
             "the targets first",

@@ -8,6 +8,7 @@ not be learnt from before their time; :mod:`amlb_ext.hardening.split` obeys it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ class RowOrder:
     group: np.ndarray | None = None
     cluster: np.ndarray | None = None
     gap: float = 0.0
+    gap_text: str = ""
     time_name: str = ""
     group_name: str = ""
     cluster_name: str = ""
@@ -111,7 +113,7 @@ class RowOrder:
             sentence = f"forward in time by {self.time_name!r}: "
             sentence += "training rows are older than test rows"
             if self.gap:
-                sentence += f", by at least {self.gap:g}"
+                sentence += f", by at least {self.gap_text or f'{self.gap:g}'}"
             sentences.append(sentence)
         if self.group is not None:
             sentences.append(
@@ -234,6 +236,7 @@ def read_order(
         group=codes,
         cluster=cluster,
         gap=0.0 if gap is None else _read_gap(gap, are_dates=are_dates),
+        gap_text=gap or "",
         time_name=time or "",
         group_name=group or "",
         cluster_name=cluster_by or "",
@@ -341,10 +344,14 @@ def _refuse_missing(
 
 def _read_gap(gap: str, *, are_dates: bool) -> float:
     """Return a distance in the unit of the times."""
-    try:
-        distance = pd.Timedelta(gap).total_seconds() if are_dates else float(gap)
-    except ValueError:
-        distance = -1.0
+    # pandas takes a bare number for nanoseconds
+    is_bare = gap.strip().replace(".", "", 1).isdigit()
+    distance = -1.0
+    with contextlib.suppress(ValueError):
+        if not are_dates:
+            distance = float(gap)
+        elif not is_bare:
+            distance = pd.Timedelta(gap).total_seconds()
     if not (distance >= 0 and np.isfinite(distance)):
         wanted = "a duration such as 7D or 12h" if are_dates else "a number, 0 or more"
         raise ConfigError(

@@ -342,7 +342,10 @@ def raw_hardness(
     if rule == "quantile":
         return row_losses.row_loss(y, f)
     if t is None:
-        raise ConfigError("the rule 'reducible' needs an oracle's predictions")
+        raise ConfigError(
+            "the rule 'reducible' needs an oracle, which is fitted for a suite alone",
+            "give wrong, quantile or band",
+        )
     # of classes the sum over their probabilities, of regression the one squared difference
     squared = (t - f) ** 2
     return squared.reshape(len(f), -1).sum(axis=1)

@@ -137,6 +137,12 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
 
     n_test = max(1, round(config.test_size * len(task)))
     n_train = len(free) - n_test
+    left = len(task) - n_test
+    if left < max(FEWEST_ROWS, LEAST_TRAINED * len(task)):
+        raise DataError(
+            f"{task.name}: {left} rows are left to learn from for {n_test} test rows",
+            "give a smaller --test-size",
+        )
     if n_train < 1:
         # a target such as an id, of which hardly any class has two rows
         remedy = "name another column with --target"

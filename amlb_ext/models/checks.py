@@ -374,6 +374,8 @@ def count_copies(task: Task, fold: int) -> int:
     fewer, own, more = f[1:-2], f[2:-1], f[3:]
     k = np.arange(2, len(f) - 1)
     excess = k * own**2 - (k + 1) * fewer * more
+    # of counts that none was seen of some may be expected
+    fewer, more = fewer + 1, more + 1
     variance = 4 * k**2 * own**3 + (k + 1) ** 2 * fewer * more * (fewer + more)
     return copies if (excess > ERRORS * np.sqrt(variance)).any() else 0
 

@@ -330,7 +330,9 @@ def order_task(task: Task, split: SplitConfig, source: SourceConfig) -> Task:
         if dropped == {column.name for column in task.columns}:
             listed = " and ".join(map(repr, sorted(dropped)))
             raise DataError(f"{task.name}: without {listed} there is no feature", keep)
-        notes.append(f"{name!r} orders the rows and is no feature; {keep} makes it one")
+        notes.append(
+            f"{name!r} tells which rows belong together and is no feature; {keep} makes it one"
+        )
     return dataclasses.replace(
         drop_columns(task, dropped), order=order, notes=(*task.notes, *notes)
     )

@@ -168,6 +168,12 @@ def settle_relations(
     declared = declared_relations(config, rows, targets)
     if not (config.mine or declared or config.frozen or config.one_way):
         return Relations(), MinedRelations(len(rows))
+    for text in config.drop:
+        if not any(str(name) in text for name in rows):
+            raise ConfigError(
+                f"relations.drop names {text!r}, in which no column of the table stands",
+                "write a relation as 'hardsynth relations' prints it",
+            )
     mined = mine_relations(rows, seed=seed)
     # where nothing is to be mined, the table still says how its numbers are written
     kept = _without_texts(mined.relations if config.mine else (), config.drop)

@@ -418,7 +418,7 @@ def _overall_verdict(
     if judged.veto:
         return "no claim", judged.veto
     if not estimate.has_interval:
-        return "undecided", estimate.reason
+        return "no claim", estimate.reason
     if not p_adjusted < alpha:  # so that NaN, no test, is undecided too
         return "undecided", "no significant difference from F"
     return judged.word, f"significantly {judged.word} than F"

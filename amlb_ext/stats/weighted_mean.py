@@ -130,7 +130,7 @@ def weighted_mean_interval(
     -------
     MeanEstimate
         Without an interval (NaN and a reason) for fewer than three clusters, for one cluster
-        that holds nearly all weight, and when all clusters agree on one value other than zero.
+        that holds nearly all weight, and when one value stands everywhere other than zero.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def weighted_mean_interval(
     if se <= ROUNDING * largest:
         # Two models that predict alike differ by 0 everywhere: there no spread is an answer.
         if point != 0 and largest > 0:
-            reason = "all clusters agree on one value; their spread cannot be estimated"
+            reason = "one value stands everywhere, so its spread cannot be estimated"
             return estimate.without_interval(reason)
         se = 0.0
     return estimate.with_error(se, df)

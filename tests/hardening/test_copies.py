@@ -148,6 +148,17 @@ def test_rows_that_repeat_by_chance_are_no_copies(task):
     assert count_copies(task, 0) == 0
 
 
+def test_pairs_that_chance_makes_of_rounded_numbers_are_no_copies():
+    told = 0
+    for draw in range(60):
+        rng = np.random.default_rng(draw)
+        table = pd.DataFrame({"a": rng.normal(size=600).round(3)})
+        table["y"] = rng.choice(["no", "yes"], 600)
+        task = split_task(make_task(table, "y", name="t"), SplitConfig(), draw)
+        told += count_copies(task, 0) > 0
+    assert told <= 1
+
+
 @pytest.mark.exhaustive
 def test_labels_of_cells_are_right_more_often_than_not():
     """Of those made before, more than half were wrong; what cannot be vouched for is not made."""

@@ -147,6 +147,7 @@ def test_columns_that_order_are_no_features_unless_they_are_kept():
         ({"gap": "7D"}, ConfigError, "add --time COLUMN"),
         ({"group": "shop", "gap": "7D"}, ConfigError, "add --time COLUMN"),
         ({"time": "day", "gap": "7 bananas"}, ConfigError, "a duration such as 7D"),
+        ({"time": "day", "gap": "7"}, ConfigError, "a duration such as 7D"),
         ({"time": "x", "gap": "-1"}, ConfigError, "a number, 0 or more"),
         ({"time": "one"}, DataError, "all rows have the same time"),
         ({"group": "one"}, DataError, "all rows are of one group"),

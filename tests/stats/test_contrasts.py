@@ -70,12 +70,12 @@ class TestContrasts:
         table = region_answers({"g": f + 1}, f, clusters=np.arange(100) // 2)
         assert table["effective_size"].tolist() == [50.0]
 
-    def test_one_cluster_is_undecided_with_a_reason(self):
+    def test_of_one_cluster_nothing_is_claimed(self):
         f = np.arange(10.0)
         table = answer_questions(
             pd.DataFrame({"g": f - 1}), ComparedUnits(loss_f=f, clusters=np.zeros(10))
         )
-        assert table.loc[0, "verdict"] == "undecided"
+        assert table.loc[0, "verdict"] == "no claim"
         assert table.loc[0, "reason"].startswith("only 1 cluster")
         assert table.loc[0, ["low", "high", "p", "p_adjusted"]].isna().all()
 

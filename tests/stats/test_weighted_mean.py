@@ -102,7 +102,7 @@ class TestRefusals:
     def test_no_spread_is_no_certainty(self):
         e = weighted_mean_interval(np.full(4, -1.0))
         assert not e.has_interval
-        assert "agree on one value" in e.reason
+        assert "one value stands everywhere" in e.reason
 
     def test_equal_models_do_not_differ(self):
         e = weighted_mean_interval(np.zeros(4))
