@@ -39,6 +39,7 @@ MOST_VALUES = 20
 #: Distinct numbers that are values; more are cut.
 FEW_NUMBERS = 10
 
+#: Signs of a condition.
 _SIGN = "<=|>=|==|!=|<|>|="
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "<": op.lt,
@@ -261,7 +262,7 @@ def _intervals(
 
 def _meets(text: str, table: pd.DataFrame) -> np.ndarray:
     """Return which rows meet a condition in words."""
-    columns = {str(name): table[name] for name in table.columns}
+    columns = {str(name).strip(): table[name] for name in table.columns}
     condition = _condition_pattern(columns)
     inside = np.ones(len(table), dtype=bool)
     rest = text.strip()
@@ -289,7 +290,9 @@ def _condition_pattern(names: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(names, key=len, reverse=True)
     name = "|".join(map(re.escape, longest_first)) or "(?!)"
     left = r"(?P<left>[^<>=!]+?)\s*(?P<turned><=|>=|<|>)\s*"
-    value = rf"""(?P<sign>{_SIGN})\s*(?P<value>"[^"]*"|'[^']*'|.+?)"""
+    # what is compared by < holds no sign; what is equal may be <=50K
+    text = r"""(?P<value>"[^"]*"|'[^']*'|(?(equal).+?|[^<>=]+?))"""
+    value = rf"(?P<sign>(?P<equal>==?|!=)|<=|>=|<|>)\s*{text}"
     # a name alone is no condition
     alone = r"(?(left)|(?!))"
     return re.compile(
@@ -301,7 +304,7 @@ def _condition_pattern(names: Iterable[str]) -> re.Pattern[str]:
 def _no_condition(text: str, names: list[str]) -> ConfigError:
     compared = re.match(rf"(.+?)\s*(?:{_SIGN})", text)
     if compared is None or compared[1] in names:
-        remedy = suggest_nearest(text, names)
+        remedy = f"conditions are joined by 'and' alone; {suggest_nearest(text, names)}"
         return ConfigError(f"{text!r} is no column and no condition", remedy)
     remedy = suggest_nearest(compared[1], names)
     return ConfigError(f"segment {text!r}: there is no column {compared[1]!r}", remedy)

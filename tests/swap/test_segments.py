@@ -17,6 +17,8 @@ TABLE = pd.DataFrame(
         "day": pd.date_range("2024-01-01", periods=100),
         "code": [1, 2, 3, 4] * 25,
         "supply and <demand>": [0, 1, 2, 3] * 25,
+        "1": [1, 2, 3, 4] * 25,
+        " blank": [1, 2, 3, 4] * 25,
     }
 )
 
@@ -41,6 +43,8 @@ TABLE = pd.DataFrame(
         ("region == sea side", {"region == sea side": 25}),
         ("day >= 2024-04-01", {"day >= 2024-04-01": 9}),
         ("25 > age", {"25 > age": 25}),
+        ("1 < 1 <= 4", {"1 < 1 <= 4": 75}),
+        ("blank = 3", {"blank = 3": 25}),
         ("20 > age >= 10", {"20 > age >= 10": 10}),
         (
             "age < 50 and supply and <demand> >= 3",
