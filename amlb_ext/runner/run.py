@@ -29,7 +29,9 @@ from amlb_ext.amlb.definition import (
     sanitize_name,
 )
 from amlb_ext.amlb.frameworks import check_framework, find_framework
+from amlb_ext.amlb.loader_rules import has_cells_of
 from amlb_ext.core.errors import DefinitionError, RunError, suggest_nearest
+from amlb_ext.core.files import remove_file
 from amlb_ext.core.locks import lock_open_file
 from amlb_ext.core.paths import check_no_links, is_suite_folder
 from amlb_ext.runner.checkout import Checkout, ensure_checkout
@@ -50,7 +52,6 @@ from amlb_ext.runner.run_folder import (
 )
 from amlb_ext.runner.setup import CONTAINERS, option_value, set_up_framework
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.writer import remove_derived
 
 #: AMLB's own default, two folds of ten minutes on four cores.
 DEFAULT_CONSTRAINT = "test"
@@ -449,8 +450,8 @@ def remove_unchecked(userdir: Path) -> None:
 
     Python runs the compiled code of a cache in place of the code beside it. Frameworks that ask for
     parquet or ARFF get a file beside the CSV, made once and then used as it is, whoever made it
-    (``FileConverter`` in ``amlb/datasets/file.py``). Only in a directory of ours: elsewhere such a
-    file may be the user's own.
+    (``FileConverter`` in ``amlb/datasets/file.py``). One with the cells of the CSV stays: another
+    run may be reading it. Only in a directory of ours: elsewhere such a file may be the user's own.
     """
     layout = Layout(userdir)
     if is_suite_folder(userdir):
@@ -460,7 +461,11 @@ def remove_unchecked(userdir: Path) -> None:
             shutil.rmtree(cache, ignore_errors=True)
     if layout.manifest.is_file():
         for table in (layout.root / "data").glob("*/*.csv"):
-            remove_derived(table)
+            parquet = table.with_suffix(".parquet")
+            if parquet.is_file() and not has_cells_of(parquet, table):
+                remove_file(parquet)
+            # what one of these holds is not compared
+            remove_file(table.with_suffix(".arff"))
 
 
 # Runs that were stopped before their end: the same command finds them and goes on with them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pandas as pd
+import pandas as pd
 import pytest
 from amlb_runs import run_benchmark
 from commands import python
@@ -124,6 +125,11 @@ def test_what_was_derived_is_removed_from_suites_alone(tmp_path):
     others = {data / "t_test_0.csv", data / "t_test_1.parquet"}
     for path in derived | others:
         path.touch()
+    # with the cells of the table beside it: another run may be reading it
+    whole = data / "t_train_0.parquet"
+    pd.DataFrame({"n": [1, 2]}).to_csv(whole.with_suffix(".csv"), index=False)
+    pd.DataFrame({"n": [1, 2]}).to_parquet(whole)
+    others |= {whole, whole.with_suffix(".csv")}
     remove_unchecked(tmp_path)
     assert set(data.iterdir()) == derived | others
     (tmp_path / "hardsynth").mkdir()
