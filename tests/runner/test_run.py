@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import pandas as pd
-import pandas as pd
 import pytest
 from amlb_runs import run_benchmark
 from commands import python
