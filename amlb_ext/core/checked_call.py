@@ -115,7 +115,7 @@ horizon)
         except TypeError as error:
             raise ConfigError(
                 f"{function.__name__}: {error}",
-                f"it takes {', '.join(name for name in names if name != 'cls')}",
+                f"it takes {', '.join(n for n in names if n not in ('cls', 'self'))}",
             ) from None
         from pydantic import ValidationError
 

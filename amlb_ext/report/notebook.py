@@ -14,7 +14,7 @@ import pandas as pd
 from amlb_ext.amlb.coding import NUMBERS, Coding
 from amlb_ext.core.checked_call import checked_call
 from amlb_ext.core.display import format_count, html_view
-from amlb_ext.core.errors import ModelError
+from amlb_ext.core.errors import ConfigError, ModelError, suggest_nearest
 from amlb_ext.core.numbers import count_not_finite
 from amlb_ext.report.build import build_report
 from amlb_ext.report.given_predictions import (
@@ -269,6 +269,7 @@ class Suite:
         table = certificate_table(self.certificates).rename(columns={"name": "measure"})
         return table.reindex(columns=columns)
 
+    @checked_call
     def pair(self, task: str, fold: int) -> tuple[Path, Path]:
         """Return the training and the test file of an AMLB task, e.g. ``toy_full``.
 
@@ -279,6 +280,7 @@ class Suite:
         """
         return self.suite.pair(task, fold)
 
+    @checked_call
     def provenance(self, task: str, fold: int) -> pd.DataFrame:
         """Return where each row of a test file comes from.
 
@@ -341,6 +343,7 @@ class Suite:
         """Return the jobs without a usable score, and why."""
         return self.table("jobs", results)
 
+    @checked_call
     def table(
         self,
         name: str,
@@ -367,7 +370,7 @@ class Suite:
 
         Raises
         ------
-        KeyError
+        ConfigError
             There is no such table.
         RunError
             No results there, or none of this suite.
@@ -389,7 +392,11 @@ class Suite:
             refits=refits,
         )
         # A copy, for the report is kept and a notebook may change its table.
-        return report_tables(report)[name].copy()
+        tables = report_tables(report)
+        if name not in tables:
+            remedy = suggest_nearest(name, list(tables))
+            raise ConfigError(f"the report has no table {name!r}", remedy)
+        return tables[name].copy()
 
 
 # A few suites beside each other in one notebook; a report of a large suite is large.
