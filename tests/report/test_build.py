@@ -429,7 +429,7 @@ def test_the_notebook(small):
     assert "mine" not in set(suite.contrasts(small.results)["verdict"])
     with pytest.raises(RunError):
         suite.contrasts(small.suite)
-    with pytest.raises(ConfigError, match="no table .nothing."):
+    with pytest.raises(ConfigError, match="has no table 'nothing'"):
         suite.table("nothing", small.results)
 
 
