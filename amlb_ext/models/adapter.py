@@ -90,11 +90,11 @@ class ModelAdapter:
                 f"{name} is a {type(model).__name__}, which has no predict",
                 "give a fitted model, a function of the rows, or an array of predictions",
             )
-        refuse_ranker(model, name)
         self.model = model
         self.name = name
         self.align = align
         self._asked = as_native(model) or model
+        refuse_ranker(self._asked, name)
 
     @property
     def is_predictions(self) -> bool:

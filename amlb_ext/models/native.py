@@ -104,6 +104,12 @@ _RANKS = re.compile(r"rank|Pair|Query|xendcg|StochasticFilter|YetiRank")
 def refuse_ranker(model: Any, name: str) -> None:
     """Raise ``ModelError`` for a model whose scores order rows, and are in no unit of the target.
 
+    Parameters
+    ----------
+    model : object
+        A fitted model; of a library's own as :func:`as_native` returns it.
+    name : str
+
     Examples
     --------
     >>> refuse_ranker(type("LGBMRanker", (), {})(), "G")
@@ -113,10 +119,12 @@ def refuse_ranker(model: Any, name: str) -> None:
 a query (give a classifier or a regressor)
     """
     last = getattr(model, "steps", [(None, model)])[-1][1]
-    objective = getattr(as_native(last), "objective", "")
-    if type(last).__name__.endswith("Ranker") or _RANKS.search(objective):
+    kind = type(getattr(last, "model", last)).__name__
+    objective = attribute_of(last, "objective")
+    ranks = isinstance(objective, str) and bool(_RANKS.search(objective))
+    if ranks or kind.endswith("Ranker"):
         raise ModelError(
-            f"{name} is of the class {type(last).__name__}, whose scores order the rows of a query",
+            f"{name} is of the class {kind}, whose scores order the rows of a query",
             "give a classifier or a regressor",
         )
 

@@ -373,6 +373,8 @@ def _build_table(
         if task.kind in (GA, "synthetic"):
             n_made[task.kind] = len(task.items)
     known = failing.known_beforehand()
+    in_unit = " in the target's own unit" if loss.unit == "target" else ""
+    title = f"{loss.title}{in_unit}"
     built = describe_task(
         table.name,
         comparison,
@@ -381,9 +383,7 @@ def _build_table(
         ),
         settings,
         columns=[Column(feature, "numeric") for feature in known],
-        loss=f"{loss.title} in the target's own unit"
-        if loss.unit == "target"
-        else loss.title,
+        loss=title,
         metric=loss.name,
         segment_table=pd.concat([failing.table(), known], axis=1),
         seed=seed,

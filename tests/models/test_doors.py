@@ -508,4 +508,7 @@ def test_numbers_that_a_float_does_not_hold_are_not_put_to_a_model(tmp_path):
     ):
         with pytest.raises(HardsynthError, match=r"'shop', whose whole numbers beyond"):
             door(model)
-    assert hs.estimate_error(blind, features, table["y"]).refused is not None
+    # who does not look at them may be asked
+    others = features.assign(x=features["x"] + 0.5)
+    report = hs.estimate_error(blind, features, table["y"], unlabelled=others)
+    assert report.n == 200
