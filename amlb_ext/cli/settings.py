@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from amlb_ext.cli import values
-from amlb_ext.cli.values import choices, is_mapping, split_pairs
+from amlb_ext.cli.values import add_pair, choices, is_mapping, split_pairs
 from amlb_ext.core.config import GenerateConfig, Typed
 from amlb_ext.core.errors import ConfigError
 
@@ -170,7 +170,9 @@ def _parse_value(words: Sequence[str], annotation: Any, path: SettingPath) -> An
         splits_last = value_type is float or bool(choices(value_type))
         merged: dict[str, Any] = {}
         for text in words:
-            merged |= _parse_mapping(text, path, splits_last=splits_last)
+            given = _parse_mapping(text, path, splits_last=splits_last)
+            for key, value in given.items():
+                add_pair(merged, key, value, f"--{flag_name(path)}")
         return merged
     if typing.get_origin(annotation) is not tuple:
         return words[-1]

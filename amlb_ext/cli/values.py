@@ -121,17 +121,26 @@ def split_pairs(
     Raises
     ------
     ConfigError
-        A text without a sign, or without a key.
+        A text without a sign or without a key, or a key with two values.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         key, sign, value = text.rpartition("=") if at_last else text.partition("=")
         if not (key.strip() and sign):
             raise ConfigError(
                 f"{flag} is {text!r}", f"write {form}, e.g. {example or form}"
             )
-        pairs[key.strip()] = value.strip()
+        add_pair(pairs, key.strip(), value.strip(), flag)
     return pairs
+
+
+def add_pair(pairs: dict[str, Any], key: str, value: Any, flag: str) -> None:
+    """Add a key that the flag has given no other value; raise ``ConfigError`` if it has."""
+    if pairs.setdefault(key, value) != value:
+        raise ConfigError(
+            f"{flag} gives {key} twice: {pairs[key]!r} and {value!r}",
+            "leave out one of them",
+        )
 
 
 def named_files(words: Sequence[str], flag: str) -> dict[str, str]:

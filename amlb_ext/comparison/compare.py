@@ -238,7 +238,7 @@ def _without_order_columns(
     """Return the rows without what orders them, unless a model was fitted on it."""
     needed: set[str] = set()
     for model in given:
-        needed.update(columns_of_model(model)[0] or ())
+        needed.update(columns_of_model(model, table.names)[0] or ())
     dropped = [name for name in columns if name not in needed]
     return table.frame.drop(columns=dropped, errors="ignore") if dropped else X
 
@@ -477,7 +477,7 @@ def _position_notes(rows: LabelledRows, given: Sequence[ModelAdapter]) -> list[s
     if rows.table.is_unnamed:
         return []
     known = {
-        model.name: columns_of_model(model.model)
+        model.name: columns_of_model(model.model, rows.table.names)
         for model in given
         if not model.is_predictions
     }

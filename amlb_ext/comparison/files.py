@@ -151,7 +151,7 @@ def compare_files(
     named = read_segments(segments, known)
     needed: set[str] = set()
     for model in models.values():
-        needed.update(columns_of_model(model)[0] or ())
+        needed.update(columns_of_model(model, known.columns)[0] or ())
     labelled, order = with_order(labelled, config.split, needed)
     folds: Any = cv
     if cv is not None and cv.isdecimal():

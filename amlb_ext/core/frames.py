@@ -82,14 +82,27 @@ def to_pandas(table: Any, *, what: str = "X") -> pd.DataFrame:
     amlb_ext.core.errors.DataError: X: the column name 'a' occurs more than once (rename one of \
 them)
     """
+    return to_named_frame(table, what=what)[0]
+
+
+def to_named_frame(table: Any, *, what: str = "X") -> tuple[pd.DataFrame, bool]:
+    """Return what :func:`to_pandas` does, and whether the table's columns have no names.
+
+    Those of a data frame have none where all are whole numbers.
+    """
     frame = _as_frame(table, what)
-    if isinstance(table, pd.DataFrame) or not isinstance(frame.columns, pd.RangeIndex):
-        names = [str(name) for name in frame.columns]
+    if isinstance(table, pd.DataFrame):
+        is_unnamed = all(isinstance(name, int | np.integer) for name in frame.columns)
     else:
+        is_unnamed = isinstance(frame.columns, pd.RangeIndex)
+    if is_unnamed and frame is not table:
         names = [f"x{j}" for j in range(frame.shape[1])]
+    else:
+        names = [str(name) for name in frame.columns]
     check_names(names, what)
     # most frames have such names, and then nothing is made anew
-    return frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+    named = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)
+    return named, is_unnamed
 
 
 def _as_frame(table: Any, what: str) -> pd.DataFrame:

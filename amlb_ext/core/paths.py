@@ -169,16 +169,24 @@ def has_model_ending(word: str) -> bool:
 
 
 def check_model_file(path: Path) -> None:
-    """Raise where there is no such file of a model.
+    """Raise where there is no such file of a model or of predictions, or its name tells neither.
 
     Raises
     ------
     ModelError
     """
-    if path.is_file():
+    is_named = has_model_ending(str(path)) or bool(table_ending(path.name))
+    if path.is_file() and is_named:
         return
+    if path.is_file():
+        raise ModelError(
+            f"the name of the file {path} does not say what it holds",
+            "let it end in .skops, .joblib or .pkl (a fitted model), or in .csv or .parquet "
+            "(predictions); load a file of another library (.cbm, .ubj, .onnx) with that library, "
+            "and save the model with joblib.dump, or give it to hs.compare in Python",
+        )
     remedy = "check the path of the model"
-    if not has_model_ending(str(path)):
+    if not is_named:
         # a short name, as other commands take it, or an import path
         remedy = (
             "give a file: predictions (.csv or .parquet), or a fitted model (.skops, or .joblib "

@@ -335,7 +335,7 @@ def _check_missing_texts(values: pd.Series, name: str) -> None:
     lookalikes = missing_lookalikes(texts)
     if not lookalikes or not _are_numbers(texts.difference(lookalikes)):
         return
-    n_rows = int(values.isin(lookalikes).sum())
+    n_rows = int(values.isin(lookalikes[:1]).sum())
     raise DataError(
         f"{name}: the target {values.name!r} holds numbers and, in {n_rows} rows, the text "
         f"{lookalikes[0]!r}, which counts as a value, as for AMLB, and not as missing",
@@ -356,7 +356,7 @@ def _lookalike_notes(name: str, values: pd.Series) -> list[str]:
     present = [text for text in lookalikes if (values == text).any()]
     if not present:
         return []
-    n_rows = int(values.isin(present).sum())
+    n_rows = int((values == present[0]).sum())
     counts = f"the text {present[0]!r} counts as a value in {n_rows} rows, as for AMLB"
     note = f"column {name!r}: {counts}"
     if _are_numbers(values.cat.categories.difference(present)):

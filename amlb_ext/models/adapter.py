@@ -47,6 +47,7 @@ from amlb_ext.models.native import (
 from amlb_ext.models.predictions import (
     answers_of_labels,
     are_predictions,
+    as_rows,
     check_order,
     decision_notes,
     interpret_predictions,
@@ -182,10 +183,11 @@ class ModelAdapter:
             if flat.ndim == 1 and flat.dtype.kind != "f":
                 return answers_of_labels(said, labels, n, self.name)
             return interpret_predictions(said, labels, self.name, n=n)
+        # one label a row: what a model of several targets answers is told from that first
+        decided = read_labels(said, labels, n, self.name)
         p = self._ask("predict_proba", table)
         classes = classes_of_columns(p, self.classes)
         f = read_probabilities(p, labels, n, self.name, classes=classes)
-        decided = read_labels(said, labels, n, self.name)
         check_order(f, decided, self.name, has_names=classes is not None)
         raw_p = np.asarray(p, dtype=float)
         raw = RawAnswers(
@@ -212,12 +214,7 @@ class ModelAdapter:
             said = self._call(ask, recast)
         if isinstance(said, tuple):
             flat_rows(said, len(table), self.name)
-        if hasattr(said, "toarray"):
-            # a sparse matrix
-            said = said.toarray()
-        if hasattr(said, "to_pandas"):
-            # of polars and pyarrow, whose columns have names, too
-            said = said.to_pandas()
+        said = as_rows(said)
         has_index = isinstance(said, pd.Series | pd.DataFrame)
         is_frame = isinstance(rows, pd.DataFrame)
         # labels of other rows, such as a fresh index, say nothing of these

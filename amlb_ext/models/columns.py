@@ -116,12 +116,17 @@ MOST_NAMES = 8
 _ARRAY_NAMES = ("{}", "Column_{}", "f{}")
 
 
-def columns_of_model(model: Any) -> tuple[list[str] | None, int | None]:
+def columns_of_model(
+    model: Any, among: Collection[str] = ()
+) -> tuple[list[str] | None, int | None]:
     """Return the names of the columns that a model was fitted on, and their number.
 
     Parameters
     ----------
     model : object
+    among : collection of str
+        The columns of the table. Names that libraries give the columns of an array, as ``f0``, are
+        names where the table has all of them.
 
     Returns
     -------
@@ -143,10 +148,11 @@ def columns_of_model(model: Any) -> tuple[list[str] | None, int | None]:
         if given is not None and len(given):
             names = [str(name) for name in given]
             places = range(len(names))
-            is_array = any(
+            is_array = getattr(model, "may_be_unnamed", False) or any(
                 names == [*map(form.format, places)] for form in _ARRAY_NAMES
             )
-            return None if is_array else names, len(names)
+            are_known = not is_array or set(names) <= set(among)
+            return names if are_known else None, len(names)
     # CatBoost counts none after it was loaded
     count = attribute_of(model, "n_features_in_")
     return None, int(count) if count else None
@@ -185,8 +191,15 @@ def select_features(
     """
     if any(base.__module__.startswith("skorch.") for base in type(model).__mro__):
         # whose networks read a frame as a dict of its columns
-        return table.frame.to_numpy(dtype=np.float32)
-    names, count = columns_of_model(model)
+        try:
+            return table.frame.to_numpy(dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"{name} is a network of skorch, which takes numbers alone: {error}",
+                f"give {what} with the columns of numbers that it was fitted on",
+            ) from None
+    columns = pd.Series(table.frame.columns)
+    names, count = columns_of_model(model, table.names)
     if names is None and count is None:
         return table.copy_as_given()
     if names is None:
@@ -199,12 +212,12 @@ def select_features(
             )
         # whole numbers as names: scikit-learn does not keep these, so it may have seen a frame
         return table.copy_as_given() if table.is_unnamed else table.frame.to_numpy()
-    if table.is_unnamed and len(names) == table.frame.shape[1]:
+    is_placed = table.is_unnamed and not set(names) <= set(table.names)
+    if is_placed and len(names) == table.frame.shape[1]:
         # an array has nothing but the place of its columns
         return table.frame.set_axis(names, axis=1)
     # LightGBM writes customer_age for customer age, and other libraries drop what JSON has a use
     # for: where a name is not there, the one that differs in such characters alone is meant
-    columns = pd.Series(table.frame.columns)
     places = {_letters(column): place for place, column in columns.items()}
     for doubled in columns.map(_letters)[lambda letters: letters.duplicated()]:
         places.pop(doubled, None)

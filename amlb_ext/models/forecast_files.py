@@ -43,8 +43,6 @@ class FileForecaster(Forecaster):
         quantile level, e.g. ``0.1``, and ``truth``, where the file has what came.
     in_utc : MultiIndex, optional
         The same index with times in UTC, where the file writes zones.
-    zone_note : str
-        How zones were read.
     unread : tuple of str
         Columns of the file that nothing was read from.
 
@@ -60,7 +58,6 @@ class FileForecaster(Forecaster):
     name: str
     table: pd.DataFrame
     in_utc: pd.MultiIndex | None = None
-    zone_note: str = ""
     unread: tuple[str, ...] = ()
 
     @property
@@ -87,6 +84,13 @@ class FileForecaster(Forecaster):
                     f"{times[0].date()}, and those of the table others, e.g. "
                     f"{wanted[level][0].date()}: nothing tells which of them are meant",
                     "write the dates of the table",
+                )
+            moved = times[_may_begin_next(times, period)]
+            if len(moved):
+                raise ModelError(
+                    f"the times of {self.name} hold hours at the end of a step, e.g. {moved[0]}, "
+                    "which may be the beginning of the next one by another clock",
+                    "write the dates of the table, without hours",
                 )
             index, wanted[level] = _match(
                 index, level, wanted[level], lambda labels: labels.to_period(period)
@@ -134,9 +138,9 @@ class FileForecaster(Forecaster):
         times = index.levels[1]
         # days and longer steps begin by the local calendar on either side
         has_hours = len((times - times.normalize()).unique()) > 1
-        if has_hours and (self.zone_note or (clock and clock.note)):
+        if has_hours and (clock is not None or self.in_utc is not None):
             with_zone, without = self.name, "the table"
-            if not self.zone_note:
+            if self.in_utc is None:
                 with_zone, without = without, with_zone
             raise ModelError(
                 f"the times of {with_zone} have a time zone and those of {without} have none, so "
@@ -213,6 +217,16 @@ def _are_of_calendar(times: pd.DatetimeIndex, period: str) -> bool:
     begins = (times.day == 1) & ((times.month - 1) % months == 0)
     own = times.to_period(period).start_time
     return bool(begins.all() and not (times.normalize() == own).any())
+
+
+def _may_begin_next(times: pd.DatetimeIndex, period: str) -> np.ndarray:
+    """Whether each time may be the beginning of the next period, written in UTC.
+
+    Zones are up to 14 hours ahead, by quarters of an hour; the last second of a month is none.
+    """
+    is_quarter = (times.minute % 15 == 0) & (times.second == 0) & (times.hour > 0)
+    ahead = times + pd.Timedelta(hours=14)
+    return np.asarray(is_quarter & (ahead.to_period(period) != times.to_period(period)))
 
 
 def _whole_number(labels: pd.Index) -> pd.Index:
@@ -351,6 +365,5 @@ def forecasts_from_table(
         name,
         pd.DataFrame(numbers, index=index),
         in_utc=in_utc,
-        zone_note=read[0].note,
         unread=tuple(column for column in frame.columns if column not in used),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.errors import DataError
-from amlb_ext.core.frames import to_pandas
+from amlb_ext.core.frames import to_named_frame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +52,7 @@ class GivenTable:
         >>> GivenTable.of(np.zeros((2, 2))).frame.columns.tolist()
         ['x0', 'x1']
         """
-        frame = to_pandas(given, what=what)
-        if isinstance(given, pd.DataFrame):
-            names = given.columns
-            is_unnamed = all(isinstance(name, int | np.integer) for name in names)
-        else:
-            is_unnamed = all(
-                name == f"x{place}" for place, name in enumerate(frame.columns)
-            )
+        frame, is_unnamed = to_named_frame(given, what=what)
         return cls(given=given, frame=frame, is_unnamed=is_unnamed)
 
     @classmethod
@@ -71,6 +64,12 @@ class GivenTable:
         return len(self.frame)
 
     @property
+    def names(self) -> list[str]:
+        """The names of the columns as the user gave them, whole numbers too; an array has none."""
+        is_array = self.is_unnamed and not isinstance(self.given, pd.DataFrame)
+        return [] if is_array else list(self.frame.columns)
+
+    @property
     def rows(self) -> Any:
         """What other rows are matched with: a frame of pandas by its index, all else by place."""
         is_indexed = isinstance(self.given, pd.DataFrame)
@@ -80,8 +79,10 @@ class GivenTable:
         """Return a copy of what the user gave: some models change the rows they are given."""
         if isinstance(self.given, list | tuple | dict):
             return self.frame.copy()
-        if hasattr(self.given, "clone"):
-            return self.given.clone()
+        # polars; pandas, numpy and scipy, whose sparse matrices copy.copy() would share
+        for method in ("clone", "copy"):
+            if hasattr(self.given, method):
+                return getattr(self.given, method)()
         return copy.copy(self.given)
 
     def take(self, rows: np.ndarray) -> GivenTable:

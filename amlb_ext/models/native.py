@@ -180,6 +180,11 @@ class NativeModel:
         return self.predict(features)
 
 
+def _codes(n: int) -> list[int]:
+    """Return the classes of a library that knows whole numbers alone; one output is of two."""
+    return list(range(max(n, 2)))
+
+
 class LightgbmBooster(NativeModel):
     """A ``lightgbm.Booster``; its objective is in the text of the model, also after loading."""
 
@@ -204,16 +209,21 @@ class LightgbmBooster(NativeModel):
         super().__init__(
             model, "classification" if is_class else "regression", names, len(names)
         )
+        if is_class:
+            self.classes_ = _codes(model.num_model_per_iteration())
 
 
 class XgboostBooster(NativeModel):
     """An ``xgboost.Booster``; margins become probabilities."""
 
     def __init__(self, model: Any) -> None:
-        self.objective = json.loads(model.save_config())["learner"]["objective"]["name"]
+        learner = json.loads(model.save_config())["learner"]
+        self.objective = learner["objective"]["name"]
         family, _, _ = self.objective.partition(":")
         kind = "classification" if family in ("binary", "multi") else "regression"
         super().__init__(model, kind, model.feature_names, model.num_features())
+        if kind == "classification":
+            self.classes_ = _codes(int(learner["learner_model_param"]["num_class"]))
 
     def predict(self, features: Any) -> np.ndarray:
         """See :meth:`NativeModel.predict`."""
@@ -238,15 +248,20 @@ class CatboostModel(NativeModel):
         kind = "classification" if loss in _CATBOOST_CLASSES else "regression"
         names = [str(name) for name in model.feature_names_]
         super().__init__(model, kind, names, len(names))
-        if kind == "classification" and len(model.classes_):
-            self.classes_ = list(model.classes_)
+        if kind == "classification":
+            self.classes_ = list(model.classes_) or _codes(2)
 
     def predict(self, features: Any) -> np.ndarray:
         """See :meth:`NativeModel.predict`."""
-        if self.kind == "regression":
-            return super().predict(features)
-        p = self.model.predict(features, prediction_type="Probability")
-        return np.asarray(p, dtype=float)
+        form = "RawFormulaVal"
+        if self.kind == "classification":
+            form = "Probability"
+        # fitted on the logarithm: CatBoostRegressor returns the number by itself
+        elif self.objective.startswith(("Poisson", "Tweedie")):
+            form = "Exponent"
+        return np.asarray(
+            self.model.predict(features, prediction_type=form), dtype=float
+        )
 
 
 class StatsmodelsResults(NativeModel):
@@ -260,15 +275,41 @@ class StatsmodelsResults(NativeModel):
             kind = "classification"
         # a formula takes its columns from the frame by itself
         has_formula = getattr(fitted, "formula", None) is not None
-        self.names = [] if has_formula else [str(name) for name in fitted.exog_names]
+        names = [] if has_formula else [str(name) for name in fitted.exog_names]
+        # behind the columns an ordered model has its thresholds
+        self.names = names[: fitted.exog.shape[1]]
         wanted = [name for name in self.names if name != "const"]
-        is_named = not all(re.fullmatch(r"x\d+", name) for name in wanted)
-        super().__init__(
-            model,
-            kind,
-            wanted if wanted and is_named else None,
-            len(wanted) if wanted else None,
-        )
+        super().__init__(model, kind, wanted or None, len(wanted) or None)
+        # what statsmodels calls the columns of an array
+        self.may_be_unnamed = all(re.fullmatch(r"x\d+", name) for name in wanted)
+        for beside in ("exposure", "offset"):
+            if np.any(getattr(fitted, beside, None)):
+                raise ModelError(
+                    f"these results of statsmodels were fitted with {beside}=, which is no column "
+                    "of the table",
+                    f"give a function: lambda X: results.predict(X, {beside}=...)",
+                )
+        self.classes_ = self._find_classes(fitted) if kind == "classification" else []
+
+    @staticmethod
+    def _find_classes(fitted: Any) -> list[Any]:
+        """Return the classes in the order of the probabilities."""
+        if hasattr(fitted, "_ynames_map"):
+            return list(fitted._ynames_map.values())
+        if hasattr(fitted, "labels"):
+            return list(fitted.labels)
+        target = fitted.endog_names
+        if isinstance(target, str):
+            return _codes(2)
+        # two columns: of y[no] and y[yes] the first is what is predicted
+        found = [re.search(r"\[(.*)\]$", str(name)) for name in target]
+        if not all(found):
+            raise ModelError(
+                f"these results of statsmodels predict the share of {target[0]!r}, and do not say "
+                "which class that is",
+                "give a function that returns the probability of each class",
+            )
+        return [match[1] for match in reversed(found) if match]
 
     def predict(self, features: Any) -> np.ndarray:
         """See :meth:`NativeModel.predict`."""

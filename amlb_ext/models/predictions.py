@@ -49,9 +49,12 @@ def are_predictions(model: Any) -> bool:
     """Whether something stands for the answers of a model, and is no model."""
     if hasattr(model, "predict"):
         return False
-    return isinstance(
-        model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple
-    ) or type(model).__module__.partition(".")[0] in ("polars", "pyarrow")
+    # a tensor of torch alone has "detach"
+    return (
+        isinstance(model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple)
+        or type(model).__module__.partition(".")[0] in ("polars", "pyarrow")
+        or hasattr(model, "detach")
+    )
 
 
 def read_predictions_table(path: Path) -> pd.DataFrame:
@@ -70,10 +73,29 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
         table = read_table(path)
     except SourceError as error:
         raise ModelError(error.message, error.remedy) from error
+    frame = table.frame.assign(**_with_points(table.frame))
     if table.index is None:
-        return table.frame
+        return frame
     # no RangeIndex: labels that the file keeps, even where they count its rows
-    return table.frame.set_axis(pd.Index(table.index.to_numpy()), axis=0)
+    return frame.set_axis(pd.Index(table.index.to_numpy()), axis=0)
+
+
+#: A number with a decimal comma, or a whole one; and one whose commas may be those of thousands.
+_COMMA_NUMBER = r"[-+]?\d*(?:,\d+)?(?:[eE][-+]?\d+)?"
+_MAYBE_THOUSANDS = r"[-+]?\d{1,3}(?:,\d{3})*"
+
+
+def _with_points(table: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the columns whose texts are numbers with a decimal comma, as numbers."""
+    found = {}
+    for name in table.columns[~table.dtypes.map(pd.api.types.is_numeric_dtype)]:
+        texts = table[name].astype(str)
+        if not texts.str.fullmatch(_COMMA_NUMBER).all():
+            continue
+        if not texts.str.fullmatch(_MAYBE_THOUSANDS).all():
+            points = texts.str.replace(",", ".", regex=False)
+            found[name] = pd.to_numeric(points, errors="coerce")
+    return found
 
 
 def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> Answers:
@@ -164,9 +186,9 @@ def interpret_predictions(
     array([[0.8, 0.2],
            [0. , 1. ]])
     """
-    if hasattr(given, "to_pandas"):
-        # rows of polars and pyarrow have their place alone
-        given, align = given.to_pandas(), "position"
+    if (plain := as_rows(given)) is not given:
+        # whose rows have their place alone
+        given, align = plain, "position"
     if beside is not None:
         given = align_rows(
             given, beside, what=f"the predictions of {name}", align=align
@@ -182,6 +204,18 @@ def interpret_predictions(
         return answers
     truth = given[TRUTH_COLUMN].to_numpy(dtype=object)
     return replace(answers, raw=replace(answers.raw, truth=truth))
+
+
+def as_rows(given: Any) -> Any:
+    """Return a sparse matrix, a tensor, or a table of polars or pyarrow as numpy or pandas."""
+    if hasattr(given, "toarray"):
+        return given.toarray()
+    if hasattr(given, "to_pandas"):
+        return given.to_pandas()
+    if hasattr(given, "detach"):
+        # a tensor of torch may need a gradient, or stand on another device
+        return given.detach().cpu().numpy()
+    return given
 
 
 def _interpret(given: Any, labels: Labels, name: str, n: int) -> Answers:
@@ -472,7 +506,9 @@ def _alike_ids(
 
 
 def _keys(values: pd.Series) -> pd.Series:
-    """Return values as texts that are equal where the values are: 1 and 1.0."""
+    """Return values as texts that are equal where the values are: 1 and 1.0, or one instant."""
+    if isinstance(values.dtype, pd.DatetimeTZDtype):
+        values = values.dt.tz_convert("UTC")
     numbers = pd.to_numeric(values.astype(object), errors="coerce").astype(float)
     # of longer numbers several are one as a float
     is_exact = numbers.abs() < MAX_EXACT_INTEGER

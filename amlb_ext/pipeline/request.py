@@ -17,7 +17,7 @@ from amlb_ext.core.config import GenerateConfig
 from amlb_ext.core.errors import ConfigError, ModelError, SuiteError
 from amlb_ext.core.files import sha256_file
 from amlb_ext.core.parallel import Execution
-from amlb_ext.core.paths import portable_spec
+from amlb_ext.core.paths import check_model_file, portable_spec
 from amlb_ext.core.task import Kind, Task
 from amlb_ext.hardening.baseline.fitted import check_baseline_file
 from amlb_ext.hardening.fold import check_several_targets
@@ -174,11 +174,7 @@ def check_settings(config: GenerateConfig) -> None:
         return
     name = config.baseline.model
     if name not in BASELINES and Path(name).is_file():
-        raise ModelError(
-            f"the name of the file {name} does not say what it holds",
-            "let it end in .skops, .joblib or .pkl (a fitted model), or in .csv or .parquet "
-            "(predictions)",
-        )
+        check_model_file(Path(name))
     # A model of one family, a classifier say, serves the tasks of that family.
     if not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it

@@ -63,6 +63,8 @@ CASES = [
     *[(f"run x -u t.csv -f {value}", "fold") for value in NO_COUNTS],
     # words
     ("frobnicate", "frobnicate"),
+    (f"{COMPARE} --as zip=category --as zip=number", "gives zip twice"),
+    (f"{ESTIMATE} --osyn g=2 --osyn g=3", "gives g twice"),
     ("completion nosh", "nosh"),
     ("tasks nope -o out", "nope"),
     ("show", "DIR"),

@@ -290,13 +290,23 @@ def test_hours_of_which_one_side_has_a_zone_are_refused():
         forecasts_of(("s0",), naive).forecast(asked)
     with pytest.raises(ModelError, match="of mine have a time zone and those of the t"):
         forecasts_of(("s0",), TOKYO).forecast(asked_behind(naive, "H"))
-    # without zones on either side a shift can only be told
-    hours = asked_behind(naive, "H")
-    utc = tuple(f"{hour.isoformat()}Z" for hour in hours.times - pd.Timedelta(hours=2))
-    with pytest.raises(
-        ModelError, match=r"the clock of the table \(is the file in UTC"
-    ):
-        forecasts_of(("s0",), utc).forecast(hours)
+    # UTC is a zone, too, of the file and of the table
+    utc = tuple(f"{hour.isoformat()}Z" for hour in naive)
+    with pytest.raises(ModelError, match="of mine have a time zone"):
+        forecasts_of(("s0",), utc).forecast(asked_behind(naive, "H"))
+    universal = TOKYO.tz_convert("UTC")
+    with pytest.raises(ModelError, match="of the table have a time zone"):
+        forecasts_of(("s0",), naive).forecast(asked_behind(universal, "H"))
+
+
+def test_the_end_of_a_month_in_utc_is_not_taken_for_the_month():
+    months = MONTHS.tz_localize(None)
+    kolkata = months.tz_localize("Asia/Kolkata").tz_convert("UTC")
+    with pytest.raises(ModelError, match="hold hours at the end of a step"):
+        forecasts_of(("s0",), kolkata[-20:]).forecast(asked_behind(months, "MS"))
+    ends = months + pd.offsets.MonthEnd(0) + pd.Timedelta("23:59:59")
+    forecast = forecasts_of(("s0",), ends).forecast(asked_behind(months, "MS"))
+    assert len(forecast.mean) == 1
 
 
 def with_cutoffs(*cutoffs):

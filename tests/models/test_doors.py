@@ -36,6 +36,7 @@ TEXT = pd.Series(np.where(SIGNAL > 0.5, "yes", "no"), name="bought")
 OLD, NEW = slice(0, 250), slice(250, None)
 NUMBERS = ["age", "customer income"]
 X, Y = ALL[NUMBERS][NEW], TEXT[NEW]
+IS_YES = (Y == "yes").astype(int)
 F = RandomForestClassifier(10, random_state=0).fit(ALL[NUMBERS][OLD], TEXT[OLD])
 P = F.predict_proba(X)
 
@@ -102,7 +103,7 @@ def booster():
     lightgbm = pytest.importorskip("lightgbm")
     data = lightgbm.Dataset(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
     model = lightgbm.train({"objective": "binary", "verbose": -1}, data, 5)
-    return same(model, model.predict(X), ALL[NEW])
+    return same(model, model.predict(X), ALL[NEW], IS_YES)
 
 
 def margins():
@@ -110,7 +111,7 @@ def margins():
     data = xgboost.DMatrix(ALL[NUMBERS][OLD], (TEXT[OLD] == "yes").astype(int))
     model = xgboost.train({"objective": "binary:logitraw"}, data, 5)
     margin = model.predict(xgboost.DMatrix(X))
-    return same(model, 1 / (1 + np.exp(-margin)), ALL[NEW])
+    return same(model, 1 / (1 + np.exp(-margin)), ALL[NEW], IS_YES == 1)
 
 
 def yes_first():
@@ -137,7 +138,86 @@ def logit():
     old = sm.add_constant(ALL[NUMBERS][OLD])
     model = sm.Logit((TEXT[OLD] == "yes").astype(int), old).fit(disp=0)
     rows = X.assign(const=1.0)[["const", *NUMBERS]]
-    return same(model, model.predict(rows).to_numpy(), ALL[NEW])
+    return same(model, model.predict(rows).to_numpy(), ALL[NEW], IS_YES)
+
+
+def glm(order):
+    """Results that predict the first of two classes, or name them in the order of a category."""
+    smf = pytest.importorskip("statsmodels.formula.api")
+    import statsmodels.api as sm
+
+    table = ALL[NUMBERS].set_axis(["a", "b"], axis=1)
+    named = pd.Categorical(TEXT, categories=order, ordered=True)
+    old = table.assign(bought=named)[OLD]
+    if order[0] == "no":
+        old = old.astype({"bought": object})
+        family = sm.families.Binomial()
+        model = smf.glm("bought ~ a + b", old, family=family).fit()
+        p = 1 - model.predict(table[NEW])
+    else:
+        design = sm.add_constant(old[["a", "b"]])
+        model = sm.MNLogit(old["bought"], design).fit(disp=0)
+        p = model.predict(sm.add_constant(table[NEW]))[0]
+    return same(model, p.to_numpy(), table[NEW])
+
+
+def array_names(names):
+    """A model of a frame whose columns are called like those of an array, in another order."""
+    renamed = ALL[NUMBERS].set_axis(names, axis=1)
+    model = LogisticRegression().fit(renamed[OLD], TEXT[OLD])
+    rows = renamed[NEW]
+    return same(model, model.predict_proba(rows), rows[names[::-1]])
+
+
+def polars_places():
+    """Columns of polars that are called as those of an array are here, in their order."""
+    polars = pytest.importorskip("polars")
+    renamed = ALL[NUMBERS].set_axis(["x1", "x0"], axis=1)
+    model = LogisticRegression().fit(renamed[OLD], TEXT[OLD])
+    rows = polars.from_pandas(renamed[NEW][["x0", "x1"]])
+    return same(model, model.predict_proba(renamed[NEW]), rows, Y.to_numpy())
+
+
+def whole_numbers():
+    """Names that are whole numbers, which CatBoost keeps and scikit-learn does not."""
+    catboost = pytest.importorskip("catboost")
+    renamed = ALL[NUMBERS].set_axis([3, 5], axis=1)
+    model = catboost.CatBoostClassifier(
+        iterations=5, verbose=0, allow_writing_files=False
+    )
+    model.fit(renamed[OLD], TEXT[OLD])
+    return same(model, model.predict_proba(renamed[NEW]), renamed[NEW][[5, 3]])
+
+
+def counts():
+    """CatBoost's base class answers the logarithm of a count."""
+    catboost = pytest.importorskip("catboost")
+    settings = {"iterations": 5, "loss_function": "Poisson", "verbose": 0}
+    n = RNG.poisson(np.exp(SIGNAL - SIGNAL.max() + 2))
+    model = catboost.CatBoost({**settings, "allow_writing_files": False})
+    model.fit(ALL[NUMBERS][OLD], n[OLD])
+    told = model.predict(X, prediction_type="Exponent")
+    return same(model, told, X, pd.Series(n[NEW], X.index))
+
+
+class Scaling:
+    """A model that changes the rows it is given."""
+
+    def predict(self, rows):
+        rows.data *= 2
+        return rows.sum(axis=1)
+
+
+def sparse_rows():
+    rows = sparse.csr_array(X.to_numpy())
+    y = SIGNAL[NEW].to_numpy()
+    return same(Scaling(), Scaling(), rows, y + RNG.normal(size=len(y)))
+
+
+def tensor():
+    torch = pytest.importorskip("torch")
+    p = torch.tensor(P, requires_grad=True)
+    return same(lambda rows: p * 1, p)
 
 
 def polars_rows():
@@ -188,6 +268,15 @@ SAME = {
     "classes in another order": yes_first,
     "categories of CatBoost": text_categories,
     "results of statsmodels": logit,
+    "results of the first class": lambda: glm(["no", "yes"]),
+    "results of ordered classes": lambda: glm(["yes", "no"]),
+    "names as those of an array": lambda: array_names(["f0", "f1"]),
+    "numbers as names": lambda: array_names(["0", "1"]),
+    "polars called as an array": polars_places,
+    "whole numbers as names": whole_numbers,
+    "the logarithm of a count": counts,
+    "sparse rows that a model changes": sparse_rows,
+    "a tensor with a gradient": tensor,
     "labels of another type": lambda: same(
         logistic((TEXT == "yes").astype(float)),
         logistic(TEXT == "yes"),
@@ -249,7 +338,7 @@ REFUSED = {
         {"candidates": {"g": np.ma.masked_array(P, mask=P > 0.9)}},
         "g predicts no finite number",
     ),
-    "several targets": ({"F": several_targets()}, "answers 2 outputs for each"),
+    "several targets": ({"F": several_targets()}, "answers 2 (outputs|values) for each"),
     "the truth of other rows": (
         {"candidates": {"g": beside_truth(Y.to_numpy()[::-1])}},
         "g has targets of its own, which differ from the table's in",
@@ -321,6 +410,12 @@ def test_what_can_be_read_in_two_ways_is_refused_in_one_line(case):
     with pytest.raises(HardsynthError, match=message) as raised:
         hs.compare(refits=0, **given)
     assert "\n" not in str(raised.value)
+
+
+def test_codes_of_classes_that_a_booster_knows_are_no_labels():
+    codes = "g knows the classes 0, 1, and the target has none of them: no, yes"
+    with pytest.raises(HardsynthError, match=codes):
+        hs.compare(F, {"g": booster()[0]}, X, Y, refits=0)
 
 
 def test_another_unit_than_the_targets_is_asked_about():

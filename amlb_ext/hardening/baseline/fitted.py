@@ -445,7 +445,7 @@ def check_exact(model: Any, name: str, task: Task) -> None:
     ------
     ModelError
     """
-    wanted = columns_of_model(model)[0]
+    wanted = columns_of_model(model, task.features.columns)[0]
     for column in task.columns:
         is_wanted = wanted is None or column.name in wanted
         kind = getattr(task.dtypes.get(column.name), "kind", "")
