@@ -11,6 +11,7 @@ import ast
 import builtins
 import contextlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -634,6 +635,12 @@ class Command:
         check_written(typed, read)
 
 
+#: The folder of a suite that AMLB does not look at.
+_OWN = "hardsynth"
+#: Where a suite's own files stand.
+_PLACES = (("data",), (_OWN,))
+
+
 def check_written(written: Mapping[str, Any], read: object) -> None:
     """Raise where a file that is to be written is one that is read, or part of a suite that is.
 
@@ -672,6 +679,29 @@ def check_written(written: Mapping[str, Any], read: object) -> None:
                 f"{flag} {given} would replace a file{place} that the command reads",
                 "give another name",
             )
+        if whole is not None and path.relative_to(whole).parts[:1] in _PLACES:
+            raise ConfigError(
+                f"{flag} {given} would stand among the files of {known[whole]}",
+                "give a place outside of it",
+            )
+        made_of = [suite for suite in known if _is_made_of(suite, path)]
+        if path.is_file() and made_of:
+            raise ConfigError(
+                f"{flag} {given} would replace the table that {known[made_of[0]]} was made of",
+                "give another name",
+            )
+
+
+def _is_made_of(suite: Path, path: Path) -> bool:
+    """Whether a suite names a source that is called like a file; folders it does not keep."""
+    manifest = suite / _OWN / "manifest.json"
+    if not manifest.is_file():
+        return False
+    with contextlib.suppress(ValueError, AttributeError):
+        content = json.loads(manifest.read_text(encoding="utf-8", errors="replace"))
+        texts = json.dumps({**content, "files": None}, ensure_ascii=False)
+        return f'"{path.name}"' in texts or f'/{path.name}"' in texts
+    return False
 
 
 def _paths_in(given: object) -> Iterator[Path]:
@@ -685,7 +715,7 @@ def _paths_in(given: object) -> Iterator[Path]:
         for text in {str(given), str(given).partition("=")[2]} - {""}:
             path = Path(text).expanduser()
             with contextlib.suppress(OSError, ValueError):
-                if path.is_file() or (path / "hardsynth" / "manifest.json").is_file():
+                if path.is_file() or (path / _OWN / "manifest.json").is_file():
                     yield path
 
 

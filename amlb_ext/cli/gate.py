@@ -225,7 +225,10 @@ boosting=boosting.skops --need not-worse --junit gate.xml
     lines += [f"not as recorded: {line}" for line in differing]
     if check and not differing:
         lines.append("as recorded: files, outcomes and figures are the same")
-    entry = {"outcome": checked.outcome, **to_json_values(checked, omit=("unit",))}
+    entry = {
+        "outcome": checked.outcome,
+        **to_json_values(checked, omit=("unit", "verb")),
+    }
     if commands:
         entry["commands"] = list(commands)
     return Answer(

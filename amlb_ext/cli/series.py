@@ -105,7 +105,9 @@ def takes_series(
     if are_defined:
         _refuse_roles(sources, typed)
     form = _AS_ROWS if "as_rows" in typed else _ON_SERIES
-    form.check(typed)
+    # without --series the others may be meant for a table
+    if are_defined or "series" in typed:
+        form.check(typed)
     needed = {"series": "series", "split.time": "time", "horizon": "horizon"}
     missing = [flag for name, flag in needed.items() if name not in typed]
     if missing and not are_defined:

@@ -260,6 +260,10 @@ class HardnessConfig(Stage):
     def _check_alpha(self) -> HardnessConfig:
         if self.rule == "quantile" and self.alpha is not None:
             raise ValueError("quantile takes the worst share, and has no threshold")
+        if self.alpha is not None and self.share is not None:
+            raise ValueError(
+                "alpha and share each say how many rows are bad: leave one of them out"
+            )
         return self
 
 
@@ -376,10 +380,15 @@ class SynthesizerConfig(Stage):
         return settings
 
     @model_validator(mode="after")
-    def _check_labels(self) -> SynthesizerConfig:
+    def _check_use(self) -> SynthesizerConfig:
         if self.labels == "literal" and self.learn_from != "population":
             raise ValueError(
                 "labels literal is for rows of the population: add --learn-from population"
+            )
+        is_default = self.objective == ("difficult",) and self.search == "pso"
+        if self.name != "swarm" and not is_default:
+            raise ValueError(
+                "objective and search are for swarms: add --synthesizer swarm"
             )
         return self
 

@@ -369,6 +369,41 @@ def hardness_by_target(
     return by_target
 
 
+def check_rule(config: HardnessConfig, kind: Kind, labels: tuple[str, ...]) -> None:
+    """Raise for a rule, or thresholds of classes, that a task of this kind does not have.
+
+    Raises
+    ------
+    ConfigError
+    """
+    rule = _rule_for(config, kind)
+    family, _ = RULES[rule]
+    served = "classification" if kind.is_classification else "regression"
+    fitting = [name for name, (serves, _) in RULES.items() if serves in ("any", served)]
+    if rule not in fitting:
+        raise ConfigError(
+            f"the rule {rule!r} serves {family}, this task is {kind}",
+            f"use --rule {' or '.join(fitting)}",
+        )
+    if not config.class_alpha:
+        return
+    if not labels:
+        raise ConfigError(
+            "class_alpha sets thresholds for classes, this task is regression",
+            "leave --class-alpha out; --alpha sets the threshold of a regression",
+        )
+    unknown = sorted(set(config.class_alpha) - set(labels))
+    if unknown:
+        raise ConfigError(
+            f"class_alpha names {unknown[0]!r}, the classes are {', '.join(labels)}",
+            "use the labels as the source writes them",
+        )
+    if rule != "wrong":
+        raise ConfigError(
+            f"class_alpha belongs to the rule 'wrong', not {rule!r}", "--rule wrong"
+        )
+
+
 def check_alpha(config: HardnessConfig, kind: Kind) -> None:
     """Raise for a threshold that no error or no probability can have.
 
@@ -474,14 +509,7 @@ def settle_rule(
     [True, True, False]
     """
     rule = _rule_for(config, kind)
-    family, _ = RULES[rule]
-    served = "classification" if kind.is_classification else "regression"
-    fitting = [name for name, (serves, _) in RULES.items() if serves in ("any", served)]
-    if rule not in fitting:
-        raise ConfigError(
-            f"the rule {rule!r} serves {family}, this task is {kind}",
-            f"use --rule {' or '.join(fitting)}",
-        )
+    check_rule(config, kind, labels)
     check_alpha(config, kind)
     says_how_many = config.alpha is not None or config.share is not None
     if rule == "wrong" and not (says_how_many or config.class_alpha):
@@ -619,22 +647,6 @@ def _from_alpha(rule: str, alpha: float, reason: str) -> _Threshold:
 
 def _per_class(config: HardnessConfig, rule: str, labels: tuple[str, ...]) -> BadRule:
     """Return the rule ``wrong`` with the user's threshold for each class."""
-    if not labels:
-        raise ConfigError(
-            "class_alpha sets thresholds for classes, this task is regression",
-            "leave --class-alpha out; --alpha sets the threshold of a regression",
-        )
-    unknown = sorted(set(config.class_alpha) - set(labels))
-    if unknown:
-        raise ConfigError(
-            f"class_alpha names {unknown[0]!r}, the classes are {', '.join(labels)}",
-            "use the labels as the source writes them",
-        )
-    if rule != "wrong":
-        raise ConfigError(
-            f"class_alpha belongs to the rule 'wrong', not {rule!r}",
-            "--rule wrong",
-        )
     # classes that the user does not name have the threshold of the rule
     default = CUSTOMARY["wrong"] if config.alpha is None else config.alpha
     alphas = [config.class_alpha.get(label, default) for label in labels]

@@ -51,7 +51,9 @@ def are_predictions(model: Any) -> bool:
         return False
     # a tensor of torch alone has "detach"
     return (
-        isinstance(model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple)
+        isinstance(
+            model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple
+        )
         or type(model).__module__.partition(".")[0] in ("polars", "pyarrow")
         or hasattr(model, "detach")
     )

@@ -8,14 +8,26 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
-from amlb_ext.core.errors import DataError, HardsynthError, ModelError, SourceError
+from amlb_ext.core.config import (
+    BaselineConfig,
+    GenerateConfig,
+    SourceConfig,
+    SplitConfig,
+)
+from amlb_ext.core.errors import (
+    ConfigError,
+    DataError,
+    HardsynthError,
+    ModelError,
+    SourceError,
+)
 from amlb_ext.core.files import write_text
 from amlb_ext.core.locks import lock_folder
 from amlb_ext.core.paths import portable_spec
@@ -26,7 +38,7 @@ from amlb_ext.core.task import Origin, Task
 from amlb_ext.core.version import __version__
 from amlb_ext.hardening.baseline.fitted import load_baseline_model, try_baseline
 from amlb_ext.hardening.feasibility import check_declared_relations
-from amlb_ext.hardening.hardness import check_alpha
+from amlb_ext.hardening.hardness import check_alpha, check_rule
 from amlb_ext.hardening.identifiers import (
     check_column_options,
     column_names,
@@ -39,6 +51,7 @@ from amlb_ext.hardening.identifiers import (
 from amlb_ext.hardening.split import group_tasks, split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
 from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.registry import resolve_model
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.cost import cost_text
 from amlb_ext.pipeline.folds import (
@@ -240,8 +253,17 @@ def load_tasks(request: Request) -> LoadedTasks:
     # A column that no table has is a slip of the user's, unless a table that was not read has it.
     source = split_column_lists(config.source, column_names(tasks))
     check_column_options(tasks, source, all_read=not left_out.errors)
+    unfit = []
     for task in tasks:
         check_alpha(config.hardness, task.kind)
+        try:
+            check_rule(config.hardness, task.kind, task.labels)
+        except ConfigError as error:
+            # others of the sources may be of the kind that the rule is for
+            unfit.append(error)
+    if len(unfit) == len(tasks):
+        raise unfit[0]
+    tasks = left_out.sift(tasks, partial(_with_model, config.baseline))
     tasks = left_out.sift(tasks, lambda task: order_task(task, config.split, source))
     tasks = _share_tables(tasks)
     # Under names that AMLB can load, with folds, with the columns that they keep.
@@ -266,6 +288,13 @@ def load_tasks(request: Request) -> LoadedTasks:
         failures=[{"task": name, "reason": str(error)} for name, error in errors],
         readings=_describe_readings(split, chosen, source),
     )
+
+
+def _with_model(config: BaselineConfig, task: Task) -> Task:
+    """Return a task that F can be fitted on, of its kind and with its parameters."""
+    if not comes_fitted(config):
+        resolve_model(config, task.kind)
+    return task
 
 
 class _LeftOut:

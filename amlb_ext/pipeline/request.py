@@ -175,8 +175,10 @@ def check_settings(config: GenerateConfig) -> None:
     name = config.baseline.model
     if name not in BASELINES and Path(name).is_file():
         check_model_file(Path(name))
-    # A model of one family, a classifier say, serves the tasks of that family.
-    if not integration_params(config):
+    # A model of one family, a classifier say, serves the tasks of that family; a short name stands
+    # for one of each, so its parameters are checked when a task's kind is known.
+    is_short = name.partition(":")[0] in BASELINES
+    if not is_short and not integration_params(config):
         resolve_model(config.baseline, Kind.REGRESSION)  # raises what is wrong with it
 
 

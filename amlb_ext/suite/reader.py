@@ -283,7 +283,7 @@ def unfinished_error(layout: Layout) -> SuiteError | None:
         return None
     if layout.request.is_file():
         return SuiteError(
-            f"the suite in {layout.root} is unfinished",
+            f"the suite in {layout.root} is unfinished, or has lost its manifest",
             "run the same hardsynth generate command again; finished folds are kept",
         )
     # of a suite without folds the order is written just before the manifest

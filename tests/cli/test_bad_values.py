@@ -61,6 +61,13 @@ CASES = [
     *[(f"tasks weird -o out --folds {value}", "folds") for value in (*NO_COUNTS, "0")],
     *[(f"certify t.csv --refits {value}", "refits") for value in (*NO_COUNTS, "0")],
     *[(f"run x -u t.csv -f {value}", "fold") for value in NO_COUNTS],
+    (f"{GENERATE} --search cma", "add --synthesizer swarm"),
+    (f"{GENERATE} --objective novel", "add --synthesizer swarm"),
+    (f"{GENERATE} --share 0.1 --alpha 0.2", "leave one of them out"),
+    (f"{GENERATE} --baseline-params foo=1", "has no parameter 'foo'"),
+    (f"{GENERATE} --dry-run --rule squared", "serves regression"),
+    (f"{GENERATE} --dry-run --rule wrong --class-alpha maybe=.3", "names 'maybe'"),
+    (f"{GENERATE} --horizon 3", "series need --series and --time"),
     # words
     ("frobnicate", "frobnicate"),
     (f"{COMPARE} --as zip=category --as zip=number", "gives zip twice"),

@@ -1,7 +1,13 @@
 """A mistyped path: one line, exit status 2, and nothing heavy is imported to find out."""
 
+import json
 import subprocess
 import sys
+
+import pytest
+
+from amlb_ext.cli.command import check_written
+from amlb_ext.core.errors import ConfigError
 
 MISTYPED = [
     "generate nope.csv -o out",
@@ -54,3 +60,26 @@ def test_it_is_one_line_and_status_2_and_nothing_heavy_is_imported(tmp_path):
     assert "f.joblib is a pickle" in last
     assert done.stdout.strip() == "[]"
     assert sorted(path.name for path in tmp_path.iterdir()) == given
+
+
+@pytest.mark.parametrize("source", ["t.csv", "tables/t.csv"])
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("t.csv", "the table that hard was made of"),
+        ("hard/data/t.csv", "among the files of hard"),
+        ("hard/hardsynth/more/t.csv", "among the files of hard"),
+    ],
+)
+def test_a_suite_keeps_its_files_and_the_table_it_was_made_of(
+    tmp_path, monkeypatch, source, out, said
+):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "hard" / "hardsynth"
+    own.mkdir(parents=True)
+    (own / "manifest.json").write_text(json.dumps({"request": {"sources": [source]}}))
+    (tmp_path / "t.csv").touch()
+    with pytest.raises(ConfigError, match=said):
+        check_written({"--out": out}, ["hard"])
+    check_written({"--out": "other.csv"}, ["hard"])
+    check_written({"--out": "hard/report.html"}, ["hard"])

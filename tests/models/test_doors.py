@@ -338,7 +338,10 @@ REFUSED = {
         {"candidates": {"g": np.ma.masked_array(P, mask=P > 0.9)}},
         "g predicts no finite number",
     ),
-    "several targets": ({"F": several_targets()}, "answers 2 (outputs|values) for each"),
+    "several targets": (
+        {"F": several_targets()},
+        "answers 2 (outputs|values) for each",
+    ),
     "the truth of other rows": (
         {"candidates": {"g": beside_truth(Y.to_numpy()[::-1])}},
         "g has targets of its own, which differ from the table's in",

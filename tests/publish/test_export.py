@@ -44,6 +44,11 @@ def test_the_same_suite_gives_the_same_bytes(suite, tmp_path):
     two = export_suite(moved, f"{URL}/", tmp_path / "two")
     assert content(tmp_path / "one") == content(tmp_path / "two")
     assert one.uploads == two.uploads
+    # what the summary says to upload to, and the record names
+    files = export_suite(suite, URL, tmp_path / "files", form="files")
+    for done in (one, two, files):
+        record = json.loads((done.out / "hardsynth" / "export.json").read_text())
+        assert done.url == record["base_url"] == URL
 
 
 def test_archives_hold_the_files_of_the_suite_under_amlbs_names(suite, tmp_path):

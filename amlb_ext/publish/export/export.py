@@ -365,10 +365,10 @@ def export_suite(
     for name, entries in addressed.items():
         for entry in entries:
             dataset = entry["dataset"]
-            [address, *_] = dataset.get("train", [""])
-            if address in archives.values():
+            [place, *_] = dataset.get("train", [""])
+            if place in archives.values():
                 kept = {"target": dataset["target"], "type": dataset["type"]}
-                entry["dataset"] = {"path": address, **kept}
+                entry["dataset"] = {"path": place, **kept}
         texts[own_place.relative(own_place.definition(name))] = yaml_text(entries)
     # now everything is planned; a killed export is recognised by what is recorded first
     places = [f"{UPLOAD}/{name}" for name in uploads]
