@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.safe_text import is_number
 from amlb_ext.core.errors import ModelError
 from amlb_ext.core.numbers import (
     count_not_finite,
@@ -295,9 +296,9 @@ def read_numbers(values: Any, n: int, name: str) -> np.ndarray:
     flat = flat_rows(values, n, name)
     try:
         numbers = plain_floats(flat)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         raise ModelError(
-            f"the predictions of {name} are not numbers",
+            f"the predictions of {name} are not numbers: {error}",
             "give numbers in the target's unit; if the target has classes, "
             "add --kind classification (in Python kind='classification')",
         ) from None
@@ -379,9 +380,10 @@ def read_probabilities(
     classes = classes_of_columns(values, classes)
     try:
         p = plain_floats(values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         raise ModelError(
-            f"the predictions of {name} are not numbers", wanted_text(labels.names)
+            f"the predictions of {name} are not numbers: {error}",
+            wanted_text(labels.names),
         ) from None
     _check_count(p, n, name)
     _check_finite(p, name)
@@ -454,9 +456,14 @@ def _codes_of_columns(
         if p.shape[1] == len(labels.present):
             return np.asarray(labels.present)
     if classes is None or p.ndim != 2:
+        remedy = wanted_text(labels.names)
+        if p.ndim == 1 and all(map(is_number, labels.names)):
+            remedy = (
+                "the targets are texts that are all numbers: give them as numbers, "
+                "y.astype(float), if they are no classes"
+            )
         raise ModelError(
-            f"the predictions of {name} have the shape {p.shape}",
-            wanted_text(labels.names),
+            f"the predictions of {name} have the shape {p.shape}", remedy
         )
     if len(classes) != p.shape[1]:
         raise ModelError(
