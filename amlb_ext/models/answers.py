@@ -462,9 +462,7 @@ def _codes_of_columns(
                 "the targets are texts that are all numbers: give them as numbers, "
                 "y.astype(float), if they are no classes"
             )
-        raise ModelError(
-            f"the predictions of {name} have the shape {p.shape}", remedy
-        )
+        raise ModelError(f"the predictions of {name} have the shape {p.shape}", remedy)
     if len(classes) != p.shape[1]:
         raise ModelError(
             f"{name} has {len(classes)} classes and answers {p.shape[1]} probabilities a row",

@@ -351,6 +351,9 @@ def _in_order_of_levels(by_level: Any, levels: Sequence[float]) -> Any:
         raise ValueError(
             "predict_quantiles returns a frame whose steps are not in order"
         )
+    if isinstance(by_level.columns, pd.MultiIndex):
+        # sktime's have the variable above the level
+        by_level = by_level.set_axis(by_level.columns.get_level_values(-1), axis=1)
     heads = by_level.columns
     # heads that count places, as pandas gives them where there are none
     if list(heads) == list(range(len(heads))):

@@ -415,6 +415,7 @@ class Swapped(Headed):
         lambda frame: frame,
         lambda frame: frame.T,
         lambda frame: frame.rename(columns="{:.2f}".format),
+        lambda frame: pd.concat({"sales": frame}, axis=1),
     ],
 )
 def test_a_frame_of_quantiles_is_read_by_its_heads(heads):
