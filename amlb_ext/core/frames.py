@@ -91,14 +91,13 @@ def to_named_frame(table: Any, *, what: str = "X") -> tuple[pd.DataFrame, bool]:
     Those of a data frame have none where all are whole numbers.
     """
     frame = _as_frame(table, what)
-    if isinstance(table, pd.DataFrame):
+    if isinstance(table, pd.DataFrame | Mapping):
         is_unnamed = all(isinstance(name, int | np.integer) for name in frame.columns)
+        names = [str(name) for name in frame.columns]
     else:
         is_unnamed = isinstance(frame.columns, pd.RangeIndex)
-    if is_unnamed and frame is not table:
-        names = [f"x{j}" for j in range(frame.shape[1])]
-    else:
-        names = [str(name) for name in frame.columns]
+        letter = "x" if is_unnamed else ""
+        names = [f"{letter}{name}" for name in frame.columns]
     check_names(names, what)
     # most frames have such names, and then nothing is made anew
     named = frame if names == list(frame.columns) else frame.set_axis(names, axis=1)

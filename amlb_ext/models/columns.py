@@ -112,8 +112,17 @@ def align_rows(
 
 #: Columns that a message lists by name.
 MOST_NAMES = 8
-#: What libraries call the columns of an array: ``0``, ``Column_0``, ``f0``.
-_ARRAY_NAMES = ("{}", "Column_{}", "f{}")
+#: What CatBoost and LightGBM call the columns of an array. scikit-learn names those of a frame
+#: alone, and so does XGBoost.
+_ARRAY_NAMES = ("{}", "Column_{}")
+
+
+def _names_arrays(model: Any) -> bool:
+    """Whether a model, or the first step of a pipeline, names the columns of an array as well."""
+    first = getattr(model, "steps", [(None, model)])[0][1]
+    return type(getattr(first, "model", first)).__module__.startswith(
+        ("catboost", "lightgbm")
+    )
 
 
 def columns_of_model(
@@ -125,8 +134,8 @@ def columns_of_model(
     ----------
     model : object
     among : collection of str
-        The columns of the table. Names that libraries give the columns of an array, as ``f0``, are
-        names where the table has all of them.
+        The columns of the table. Names that CatBoost and LightGBM give the columns of an array, as
+        ``0``, are names where the table has these columns and no others.
 
     Returns
     -------
@@ -148,10 +157,10 @@ def columns_of_model(
         if given is not None and len(given):
             names = [str(name) for name in given]
             places = range(len(names))
-            is_array = getattr(model, "may_be_unnamed", False) or any(
+            is_array = _names_arrays(model) and any(
                 names == [*map(form.format, places)] for form in _ARRAY_NAMES
             )
-            are_known = not is_array or set(names) <= set(among)
+            are_known = not is_array or set(names) == set(among)
             return names if are_known else None, len(names)
     # CatBoost counts none after it was loaded
     count = attribute_of(model, "n_features_in_")
@@ -212,9 +221,8 @@ def select_features(
             )
         # whole numbers as names: scikit-learn does not keep these, so it may have seen a frame
         return table.copy_as_given() if table.is_unnamed else table.frame.to_numpy()
-    is_placed = table.is_unnamed and not set(names) <= set(table.names)
-    if is_placed and len(names) == table.frame.shape[1]:
-        # an array has nothing but the place of its columns
+    is_known = set(names) <= set(table.names)
+    if table.has_places and not is_known and len(names) == table.frame.shape[1]:
         return table.frame.set_axis(names, axis=1)
     # LightGBM writes customer_age for customer age, and other libraries drop what JSON has a use
     # for: where a name is not there, the one that differs in such characters alone is meant

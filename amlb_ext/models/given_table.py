@@ -66,8 +66,14 @@ class GivenTable:
     @property
     def names(self) -> list[str]:
         """The names of the columns as the user gave them, whole numbers too; an array has none."""
-        is_array = self.is_unnamed and not isinstance(self.given, pd.DataFrame)
+        is_array = self.is_unnamed and not isinstance(self.given, pd.DataFrame | dict)
         return [] if is_array else list(self.frame.columns)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether columns have nothing but their place: those of an array, or 0, 1, ... in order."""
+        places = [*map(str, range(self.frame.shape[1]))]
+        return self.is_unnamed and self.names in ([], places)
 
     @property
     def rows(self) -> Any:

@@ -280,8 +280,9 @@ class StatsmodelsResults(NativeModel):
         self.names = names[: fitted.exog.shape[1]]
         wanted = [name for name in self.names if name != "const"]
         super().__init__(model, kind, wanted or None, len(wanted) or None)
-        # what statsmodels calls the columns of an array
-        self.may_be_unnamed = all(re.fullmatch(r"x\d+", name) for name in wanted)
+        if not isinstance(fitted.data.orig_exog, pd.DataFrame):
+            # x1, x2, ... are what statsmodels calls the columns of an array
+            self.feature_names_in_ = None
         for beside in ("exposure", "offset"):
             if np.any(getattr(fitted, beside, None)):
                 raise ModelError(

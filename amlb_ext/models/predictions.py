@@ -215,8 +215,9 @@ def as_rows(given: Any) -> Any:
     if hasattr(given, "to_pandas"):
         return given.to_pandas()
     if hasattr(given, "detach"):
-        # a tensor of torch may need a gradient, or stand on another device
-        return given.detach().cpu().numpy()
+        # a tensor of torch may need a gradient, stand on another device, or have no type of numpy
+        tensor = given.detach().cpu().to_dense()
+        return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
     return given
 
 

@@ -225,6 +225,10 @@ def polars_rows():
     return polars.from_pandas(X.reset_index(drop=True))
 
 
+def logistic_of(rows):
+    return LogisticRegression().fit(rows, TEXT[OLD])
+
+
 def logistic(target):
     return LogisticRegression().fit(ALL[NUMBERS][OLD], target[OLD])
 
@@ -413,6 +417,32 @@ def test_what_can_be_read_in_two_ways_is_refused_in_one_line(case):
     with pytest.raises(HardsynthError, match=message) as raised:
         hs.compare(refits=0, **given)
     assert "\n" not in str(raised.value)
+
+
+def fitted_catboost(rows):
+    catboost = pytest.importorskip("catboost")
+    settings = {"iterations": 5, "verbose": 0, "allow_writing_files": False}
+    return catboost.CatBoostClassifier(**settings).fit(rows, TEXT[OLD])
+
+
+@pytest.mark.parametrize(
+    ("fit", "names", "table", "said"),
+    [
+        (logistic_of, ["f0", "f1"], ["f1", "F0"], "fitted on the column 'f0', which"),
+        (fitted_catboost, [2019, 2020], [2020, 2021], "fitted on the column '2019'"),
+        (
+            lambda rows: fitted_catboost(rows.to_numpy()),
+            [1, 0],
+            [0, 1, 2],
+            "an array of 2 columns, and the table has 3",
+        ),
+    ],
+)
+def test_a_column_that_is_not_there_is_taken_by_no_place(fit, names, table, said):
+    model = fit(ALL[NUMBERS][OLD].set_axis(names, axis=1))
+    rows = X.assign(more=1.0).iloc[:, : len(table)].set_axis(table, axis=1)
+    with pytest.raises(HardsynthError, match=said):
+        hs.compare(model, {"again": model}, rows, Y, refits=0)
 
 
 def test_codes_of_classes_that_a_booster_knows_are_no_labels():
