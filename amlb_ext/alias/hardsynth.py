@@ -6,3 +6,8 @@ import amlb_ext
 
 # one module under two names, so that classes and settings are the same under both
 sys.modules[__name__] = amlb_ext
+
+if __name__ == "__main__":
+    from amlb_ext.cli import main
+
+    sys.exit(main())

@@ -693,15 +693,24 @@ def check_written(written: Mapping[str, Any], read: object) -> None:
 
 
 def _is_made_of(suite: Path, path: Path) -> bool:
-    """Whether a suite names a source that is called like a file; folders it does not keep."""
+    """Whether a suite was made of a file of this name; the folders of files it does not keep."""
     manifest = suite / _OWN / "manifest.json"
     if not manifest.is_file():
         return False
-    with contextlib.suppress(ValueError, AttributeError):
+    sources: list[Any] = []
+    # damaged ones are told by the command itself
+    with contextlib.suppress(
+        OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError
+    ):
         content = json.loads(manifest.read_text(encoding="utf-8", errors="replace"))
-        texts = json.dumps({**content, "files": None}, ensure_ascii=False)
-        return f'"{path.name}"' in texts or f'/{path.name}"' in texts
-    return False
+        config = content.get("config", {})
+        sources += content.get("request", {}).get("sources", [])
+        sources += [config.get("baseline", {}).get("model")]
+        sources += [config.get("source", {}).get("test_file")]
+        for table in content.get("tables", []):
+            about = table["about"]
+            sources += [about["source"], about["settings"].get("baseline")]
+    return path.name in [Path(str(source)).name for source in sources]
 
 
 def _paths_in(given: object) -> Iterator[Path]:

@@ -247,6 +247,17 @@ def _dispatch_command(words: list[str]) -> int:
     except HardsynthError as error:
         print(f"hardsynth: error: {error}", file=sys.stderr)
         return 2
+    except PermissionError as error:
+        what = f"{error.filename or 'a file'}: {error.strerror}"
+        print(
+            f"hardsynth: error: {what} (see who may read or write it)", file=sys.stderr
+        )
+        return 2
+    except SystemExit:
+        # of a model, a task or a loss: what was asked for is not done
+        what = "code that the command ran ended the program (let it return, or raise an error)"
+        print(f"hardsynth: error: {what}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         hint = "the same command continues where this one stopped"
         print(f"\nhardsynth: interrupted; {hint}", file=sys.stderr)

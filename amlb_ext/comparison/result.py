@@ -420,13 +420,15 @@ class ModelComparison:
         for row in self.segments.to_dict("records"):
             change = _signed_percent(row["difference"] / base)
             if is_known(row["low"]):
-                change += _limits_text(row["low"] / base, row["high"] / base)
+                limits = (row["low"] / base, row["high"] / base)
+                change += _limits_text(*limits, least=-row["loss_f"] / base)
             verdict = unjudged_text(row, self.unit) or row["verdict"]
             cells = [row["segment"], row["model"], row["rows"], row["loss_f"]]
             rows.append([*cells, row["loss"], change, verdict])
         interval = f"{format_level(self.level)} simultaneous interval"
         headers = ["segment", "model", self.unit.many, "loss of F", "loss"]
-        headers += [f"change, of F's mean loss ({interval})", "verdict"]
+        everywhere = f"change, of F's mean loss over all {self.unit.many}"
+        headers += [f"{everywhere} ({interval})", "verdict"]
         return [text_table(headers, rows)]
 
     @property
@@ -670,10 +672,12 @@ def change_text(row: dict[str, Any]) -> str:
     )
 
 
-def _limits_text(low: float, high: float) -> str:
-    """Return the limits of a change in percent: `` (-41 to -25)``."""
-    # no model can save more than all of F's loss
-    limits = [_signed_percent(max(x, -1.0)).removesuffix(" %") for x in (low, high)]
+def _limits_text(low: float, high: float, least: float = -1.0) -> str:
+    """Return the limits of a change in percent: `` (-41 to -25)``.
+
+    No model can save more than all of F's loss: there is no change below ``least``.
+    """
+    limits = [_signed_percent(max(x, least)).removesuffix(" %") for x in (low, high)]
     return f" ({' to '.join(limits)})"
 
 

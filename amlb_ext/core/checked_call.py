@@ -149,7 +149,7 @@ def _plain_scalar(value: Any) -> Any:
 
 
 #: Columns of tables of results that stand beside those of candidates.
-RESERVED = ("F", "is_bad", "weight")
+RESERVED = ("F", "is_bad", "weight", "risk", "where_f_fails")
 #: Frameworks of a suite that are F itself begin so, and gates pass them over.
 OWN_PREFIX = "Hardsynth"
 

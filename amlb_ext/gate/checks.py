@@ -371,9 +371,15 @@ def _decide(
     verdict = row["verdict"]
     if verdict in _WITHHELD:
         return "no claim", f"no claim {place}: {row['reason']}"
-    if not (is_known(row["high"]) and row["loss_f"] > 0):
+    if not is_known(row["high"]):
         reason = row["reason"] or "there is no interval"
         return "no claim", f"no claim {place}: {reason}"
+    if not row["loss_f"] > 0:
+        if verdict == "worse" or gate.need == "better":
+            return "not met", f"{verdict} {place}, where F has no loss at all"
+        return "no claim", (
+            f"no claim {place}: F has no loss at all, so that a margin of its loss is none"
+        )
     change = f"change of F's loss {place} {change_text(dict(row))}"
     outcome: Outcome
     if gate.need == "better":

@@ -231,6 +231,8 @@ no, yes (give the model that was fitted on this target, or the target as the mod
         )
     # of many classes rows may lack one and have a new one; of two they are written otherwise
     are_codes = _count_from(classes) + _count_from(known.names) == 1
+    # codes of as many classes as there are, some of which happen to be labels
+    are_codes |= _count_from(classes) == 0 and len(known.names) <= len(classes)
     if lacked and (len(classes) == 2 or are_codes):
         unknown = classes[int(np.argmax(codes < 0))]
         raise ModelError(

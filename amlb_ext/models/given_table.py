@@ -71,7 +71,7 @@ class GivenTable:
 
     @property
     def has_places(self) -> bool:
-        """Whether columns have nothing but their place: those of an array, or 0, 1, ... in order."""
+        """Whether columns have nothing but their place: an array's, or 0, 1, ... in order."""
         places = [*map(str, range(self.frame.shape[1]))]
         return self.is_unnamed and self.names in ([], places)
 

@@ -75,29 +75,29 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
         table = read_table(path)
     except SourceError as error:
         raise ModelError(error.message, error.remedy) from error
-    frame = table.frame.assign(**_with_points(table.frame))
     if table.index is None:
-        return frame
+        return table.frame
     # no RangeIndex: labels that the file keeps, even where they count its rows
-    return frame.set_axis(pd.Index(table.index.to_numpy()), axis=0)
+    return table.frame.set_axis(pd.Index(table.index.to_numpy()), axis=0)
 
 
 #: A number with a decimal comma, or a whole one; and one whose commas may be those of thousands.
 _COMMA_NUMBER = r"[-+]?\d*(?:,\d+)?(?:[eE][-+]?\d+)?"
-_MAYBE_THOUSANDS = r"[-+]?\d{1,3}(?:,\d{3})*"
+_MAYBE_THOUSANDS = r"[-+]?[1-9]\d{0,2}(?:,\d{3})+|[-+]?\d+"
 
 
-def _with_points(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the columns whose texts are numbers with a decimal comma, as numbers."""
+def _with_points(table: pd.DataFrame, labels: Labels) -> pd.DataFrame:
+    """Return a table whose columns of numbers with a decimal comma are numbers; no labels are."""
     found = {}
     for name in table.columns[~table.dtypes.map(pd.api.types.is_numeric_dtype)]:
         texts = table[name].astype(str)
-        if not texts.str.fullmatch(_COMMA_NUMBER).all():
+        are_labels = len(labels) > 0 and (labels.codes(texts.unique()) >= 0).all()
+        if are_labels or not texts.str.fullmatch(_COMMA_NUMBER).all():
             continue
         if not texts.str.fullmatch(_MAYBE_THOUSANDS).all():
             points = texts.str.replace(",", ".", regex=False)
             found[name] = pd.to_numeric(points, errors="coerce")
-    return found
+    return table.assign(**found) if found else table
 
 
 def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> Answers:
@@ -122,8 +122,8 @@ def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> A
         Missing file or column, wrong number of rows, values that are no numbers or no
         probabilities.
     """
-    table = read_predictions_table(path)
     labels = Labels(task.labels)
+    table = _with_points(read_predictions_table(path), labels)
     given = with_truth(table, task.target_name, labels)
     placed = join_by_shared_columns(
         given,
@@ -195,6 +195,8 @@ def interpret_predictions(
         given = align_rows(
             given, beside, what=f"the predictions of {name}", align=align
         )
+    if isinstance(given, pd.DataFrame):
+        given = _with_points(given, labels)
     if isinstance(given, pd.DataFrame) and target:
         given = with_truth(given, target, labels)
     if isinstance(given, pd.DataFrame) and features is not None:

@@ -253,16 +253,18 @@ def load_tasks(request: Request) -> LoadedTasks:
     # A column that no table has is a slip of the user's, unless a table that was not read has it.
     source = split_column_lists(config.source, column_names(tasks))
     check_column_options(tasks, source, all_read=not left_out.errors)
-    unfit = []
+    unfit = {}
     for task in tasks:
         check_alpha(config.hardness, task.kind)
         try:
             check_rule(config.hardness, task.kind, task.labels)
         except ConfigError as error:
             # others of the sources may be of the kind that the rule is for
-            unfit.append(error)
+            unfit[task.name] = error
     if len(unfit) == len(tasks):
-        raise unfit[0]
+        raise next(iter(unfit.values()))
+    left_out.errors += unfit.items()
+    tasks = [task for task in tasks if task.name not in unfit]
     tasks = left_out.sift(tasks, partial(_with_model, config.baseline))
     tasks = left_out.sift(tasks, lambda task: order_task(task, config.split, source))
     tasks = _share_tables(tasks)

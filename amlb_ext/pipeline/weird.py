@@ -140,8 +140,7 @@ def write_weird_tasks(
 ) -> TaskFolder:
     """Write weird tasks as an AMLB user directory.
 
-    The same request into the same folder, or with the same salt, gives the same bytes; a folder of
-    another request is replaced file by file.
+    The same request into the same folder, or with the same salt, gives the same bytes.
 
     Parameters
     ----------
@@ -158,14 +157,23 @@ def write_weird_tasks(
     Raises
     ------
     ConfigError, SuiteError
+        Among others, the folder holds other tasks, or other draws of them.
     """
     if not 1 <= request.folds <= MOST_FOLDS:
         raise ConfigError(
             f"--folds is {request.folds}", f"choose a number from 1 to {MOST_FOLDS}"
         )
+    names = [task.name for task in tasks]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ConfigError(
+            f"two tasks are called {twice[0]}",
+            "name each once, and functions differently",
+        )
     layout = Layout(out)
     with lock_folder(layout.lock, layout.root):
         is_there = held_in(layout) == TaskFolder.holds
+        if is_there:
+            _check_same(WeirdSuite.load(out).manifest, names, request)
         if not (is_there or layout.started.is_file() or is_fresh(out)):
             raise SuiteError(
                 f"{out} holds something else",
@@ -211,6 +219,20 @@ def write_weird_tasks(
         remove_temporary_files(out)
         remove_file(layout.started)
     return folder
+
+
+def _check_same(
+    folder: TaskFolder, names: Sequence[str], request: WeirdRequest
+) -> None:
+    """Raise where a finished folder holds other tasks, or other draws, than are asked for."""
+    asked = (names, request.folds, request.seed, request.literal)
+    known = [task.name for task in folder.tasks]
+    if asked != (known, folder.n_folds, folder.seed, folder.literal):
+        raise SuiteError(
+            f"the folder holds other weird tasks, or other draws: {', '.join(known)}, "
+            f"{folder.n_folds} folds, seed {folder.seed}",
+            "choose another folder with -o, or remove this one first",
+        )
 
 
 def add_coders(

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,6 @@ from amlb_ext.core.errors import ConfigError, RunError
 from amlb_ext.core.unit import ROW
 from amlb_ext.report.build import (
     JOBS_SHOWN,
-    NO_RESULTS,
     check_level,
     framework_table,
     frameworks_in_order,
@@ -48,11 +48,12 @@ from amlb_ext.report.coders import (
 from amlb_ext.report.glossary import CODER_SECTIONS, RUN_SECTIONS
 from amlb_ext.report.model import Chart, ReportSection, SuiteReport, TaskReport
 from amlb_ext.report.parts import COLUMNS as SCORE_COLUMNS
-from amlb_ext.report.predictions import job_table
-from amlb_ext.runner.results import read_results
+from amlb_ext.report.predictions import job_table, score_contradiction
+from amlb_ext.runner.results import read_predictions, read_results
 from amlb_ext.stats.weighted_mean import MIN_CLUSTERS
 from amlb_ext.suite.reader import WeirdSuite
 from amlb_ext.suite.task_folder import FolderTask, TaskFolder
+from amlb_ext.tasks.record import TARGET
 
 #: What is counted in a folder of tasks; without an F its other words are never said.
 RUN = replace(ROW, one="run", many="runs", everything="all runs", more="run more folds")
@@ -66,6 +67,10 @@ KINDS = {
     "system": "AutoML system or model of AMLB",
     "reference": "knows what each task is: what a little thought is worth",
 }
+NO_RUNS = (
+    "There are no results yet, so this report describes the tasks only. Run a framework, then name "
+    "its output folder with --results."
+)
 #: How the report is to be used.
 ADVICE = "Compare frameworks by the selected accuracy, on the same folds."
 
@@ -117,7 +122,7 @@ def build_run_report(
         )
     suite = WeirdSuite.load(root)
     folder = suite.manifest
-    jobs = _read_jobs(folder, results, root)
+    jobs = _with_own_predictions(suite, _read_jobs(folder, results, root))
     runs = read_coder_runs(suite, jobs)
     jobs = _with_outcomes(jobs, runs)
     scores = _score_table(folder, jobs, runs, level)
@@ -148,7 +153,9 @@ def build_run_report(
             "Seed": str(folder.seed),
             "hardsynth": folder.version,
         },
-        verdict=_answer_sentences(scores, kinds) if len(jobs) else (NO_RESULTS,),
+        verdict=_answer_sentences(scores, kinds, len(folder.tasks) * folder.n_folds)
+        if len(jobs)
+        else (NO_RUNS,),
         warnings=tuple(job_warnings(jobs)),
         caveats=(ADVICE, *_notes(folder, jobs, runs)) if len(jobs) else (),
         sections=_suite_sections(folder, scores, runs, jobs, kinds, level, charts)
@@ -187,6 +194,43 @@ def _read_jobs(
     why = "AMLB scored it by " + metric + ", and its results have no column acc"
     rows["reason"] = why.where(is_refused, rows.get("reason", ""))
     return job_table(rows.to_dict("records"))
+
+
+def _with_own_predictions(suite: WeirdSuite, jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs with a reason where predictions are not those that were scored."""
+    folds = {task.name: task.folds for task in suite.manifest.tasks}
+    for index, job in jobs.iterrows():
+        own = folds[str(job["amlb_task"])]
+        number = int(job["fold"])
+        if job["status"] == "refused" or not np.isfinite(job["result"]):
+            continue
+        why = f"the folder has no fold {number}"
+        if number < len(own):
+            test = suite.layout.at(own[number].test)
+            why = _why_others(job, test)
+        if why:
+            jobs.loc[index, ["status", "reason"]] = "refused", why
+    return jobs
+
+
+def _why_others(job: Mapping[Any, Any], test: Path) -> str:
+    """Return why a job's predictions are not of a test file, or not those that were scored."""
+    try:
+        table = read_predictions(
+            job["run"],
+            job["amlb_task"],
+            job["fold"],
+            framework=job["name"],
+            has_classes=True,
+        )
+    except RunError as error:
+        return str(error)
+    labels = pd.read_csv(test, dtype=str, keep_default_na=False)[TARGET]
+    truth = table["truth"].astype(str)
+    if truth.tolist() != labels.tolist():
+        return "its predictions are of other data than the folder's"
+    is_right = table["predictions"].astype(str) == truth
+    return score_contradiction({**job, "metric": "acc"}, float(is_right.mean()))
 
 
 def _with_outcomes(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> pd.DataFrame:
@@ -270,16 +314,20 @@ def _kinds(jobs: pd.DataFrame, runs: Sequence[CoderRun]) -> dict[str, str]:
 
 
 def _answer_sentences(
-    scores: pd.DataFrame, kinds: Mapping[str, str]
+    scores: pd.DataFrame, kinds: Mapping[str, str], n_jobs: int
 ) -> tuple[str, ...]:
     """Return one sentence for each coder: on how many tasks its mean is above the others'.
 
     By *selected* alone, which is what the other frameworks are scored by as well. Without a coder,
-    who has the highest mean over all tasks.
+    who has the highest mean over all tasks. Others count where all their ``n_jobs`` runs did.
     """
     means = scores.pivot_table(
         index="task", columns="framework", values="mean", sort=False
     )
+    # a fold that is left out may have been the hardest
+    n_runs = scores.groupby("framework")["runs"].sum()
+    whole = [name for name in means if n_runs[name] == n_jobs]
+    means = means[whole]
     systems = [name for name in means if kinds[name] == "system"]
     references = [name for name in means if kinds[name] == "reference"]
     sentences = []
@@ -299,12 +347,17 @@ def _answer_sentences(
             parts.append(f"above {whom} on {above} of {n_tasks}")
         compared = f"mean accuracy {' and '.join(parts)}. " if parts else ""
         failed = format_percent(float(np.nanmean(own["failed"])))
-        sentences.append(f"{coder}: {compared}{failed} of its submissions failed.")
+        of_all = (
+            "" if n_runs[coder] == n_jobs else f" ({n_runs[coder]} of {n_jobs} runs)"
+        )
+        sentences.append(
+            f"{coder}{of_all}: {compared}{failed} of its submissions failed."
+        )
     if sentences:
         return tuple(sentences)
-    over_tasks = means.dropna(axis="columns")[systems].mean()
+    over_tasks = means[systems].mean()
     if over_tasks.empty:
-        return ("No framework has a score on every task.",)
+        return ("No AutoML system has a score on every fold of every task.",)
     best = over_tasks.idxmax()
     value = format_decimals(over_tasks[best])
     return (

@@ -18,7 +18,7 @@ in which nothing changes has no interval where fewer than ten rows change in the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -207,6 +207,14 @@ class AucContrast(Contrast):
             for scores in (self.scores_f, self.scores_g)
         )
         return by_f, by_g
+
+    def change(self, weights: np.ndarray) -> Change:
+        """Return the change of a group; of few rows of a class its error is not known."""
+        change = super().change(weights)
+        n_of_sides = [np.count_nonzero(weights[own]) for own in self.sides]
+        if any(0 < n < FEWEST_CHANGED for n in n_of_sides) and change.se:
+            return replace(change, se=float("inf"), df=1.0)
+        return change
 
     def loss_of_f(self, inside: np.ndarray) -> float:
         """Return the mean over classes of a group; see :meth:`Contrast.loss_of_f`."""

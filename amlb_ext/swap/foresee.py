@@ -67,7 +67,7 @@ class Foresight:
     ----------
     fold : ndarray of shape (n,), int
     score : ndarray of shape (n,)
-        The change that other rows foretell, in the unit of the loss.
+        The change that other rows foretell, as a share of the largest change of a row.
     models : tuple of Pipeline
         What scored the rows of each fold.
     """
@@ -107,9 +107,10 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
     """
     rng = random_stream(seed, "swap", "folds")
     Z = np.clip(Z, -LARGEST, LARGEST)
-    # predictions from a file differ from a model's in the last digit, by which trees break ties
+    # of size 1, since trees call changes of 1e-8 none; and rounded, since predictions from a file
+    # differ from a model's in the last digit, by which trees break ties
     largest = float(np.abs(contrast.d).max()) or 1.0
-    d = (contrast.d / largest).astype(np.float32).astype(float) * largest
+    d = (contrast.d / largest).astype(np.float32).astype(float)
     passes = []
     # a fold that no group falls into would learn from all rows, and judge none
     n_folds = FOLDS
@@ -135,7 +136,7 @@ def foresee(contrast: Contrast, Z: np.ndarray, seed: int) -> list[Foresight]:
 
 
 def foreseen_change(passes: Sequence[Foresight], Z: np.ndarray) -> np.ndarray:
-    """Return the mean change that the models of all passes foretell for k new rows, ``(k,)``."""
+    """Return the mean score that the models of all passes give k new rows, ``(k,)``."""
     models = [model for foresight in passes for model in foresight.models]
     Z = np.clip(Z, -LARGEST, LARGEST)
     return np.asarray(np.mean([model.predict(Z) for model in models], axis=0))

@@ -83,7 +83,7 @@ class Harm:
 
     @property
     def score(self) -> np.ndarray:
-        """The foreseen change of each row, mean of the passes, ``(n,)``."""
+        """The score of each row, mean of the passes, ``(n,)``."""
         return np.asarray(np.mean([each.score for each in self.passes], axis=0))
 
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from amlb_ext.amlb.safe_text import check_columns, labels_survive
 from amlb_ext.core.errors import ConfigError
-from amlb_ext.core.frames import number_rows
+from amlb_ext.core.frames import number_rows, reads_as_missing
 from amlb_ext.core.rng import random_stream
 from amlb_ext.tasks.record import TARGET, Draw, Rows, WeirdTask
 
@@ -103,7 +104,13 @@ def _rows_fault(rows: Any, part: str) -> str:
     shape = np.shape(rows.labels)
     if shape != (len(features),):
         return f"{part} has {len(features)} rows, and labels of shape {shape}"
-    return f"a label of {part} is missing" if pd.isna(rows.labels).any() else ""
+    if pd.isna(rows.labels).any() or any(map(reads_as_missing, _texts(rows.labels))):
+        return f"a label of {part} is missing, or reads so"
+    if rows.texts and len(rows.texts) != len(features):
+        return f"{part} has {len(features)} rows, and {len(rows.texts)} texts"
+    if any(len(str(text).splitlines()) > 1 for text in rows.texts):
+        return f"a text of {part} is longer than a line"
+    return next(iter(check_columns([str(name) for name in names])), "")
 
 
 def _pair_fault(draw: Draw, first: Draw | None) -> str:
@@ -112,9 +119,17 @@ def _pair_fault(draw: Draw, first: Draw | None) -> str:
     for part, features in others.items():
         if features is not None and list(features) != list(draw.train.features):
             return f"the columns of {part} are not those of train, in their order"
+    if draw.unlabelled is not None:
+        labels = np.full(len(draw.unlabelled), "none")
+        rows = Rows(features=draw.unlabelled, labels=labels)
+        if fault := _rows_fault(rows, "unlabelled"):
+            return fault
     trained, tested = _texts(draw.train.labels), _texts(draw.test.labels)
     if len(trained) < 2:
         return f"all labels of train are {min(trained)!r}"
+    if not labels_survive(trained):
+        some = ", ".join(sorted(trained)[:5])
+        return f"AMLB would read or order the labels {some} wrongly: give texts with letters"
     if tested - trained:
         return f"no row of train has the label {min(tested - trained)!r} of test"
     of_train, of_test = number_rows(draw.train.frame, draw.test.frame)

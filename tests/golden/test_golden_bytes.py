@@ -14,6 +14,8 @@ are kept per environment; in an environment without any the tests skip, and say 
 import hashlib
 import json
 import os
+import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,7 +48,17 @@ def environment():
         None
     }
     kernels.add(f"torch {torch.backends.cpu.get_cpu_capability()}")
-    return ", ".join([*libraries, *sorted(kernels)])
+    return ", ".join([*libraries, *sorted(kernels), processor()])
+
+
+def processor():
+    """Return the processor's model, by which MKL chooses among kernels of one instruction set."""
+    said = Path("/proc/cpuinfo")
+    if not said.exists():
+        return platform.processor()
+    about = dict(re.findall(r"^(.*?)\s*: (.*)$", said.read_text(), flags=re.M))
+    names = ("vendor_id", "cpu family", "model")
+    return " ".join(about.get(name, "") for name in names)
 
 
 def checksums_of(folder, skip=()):

@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
         ("array.pkl", "was fitted on an array of 3 columns, and the table has 2: age,"),
         ("unfitted.pkl", "holds an estimator that was never fitted"),
         ("number.pkl", "is a regressor, but the target 'y' of t has classes"),
-        ("others.pkl", "predicts the class 'on', but the task's classes are no, yes"),
+        ("others.pkl", "predicts the class 'on' in row 0, but the classes are no, yes"),
         ("dict.pkl", "dict.pkl holds a dict, not a fitted model"),
         ("labels.csv", "or of one column 'score:LABEL'"),
         ("good.bin", "let it end in .skops, .joblib or .pkl"),

@@ -92,9 +92,9 @@ def test_a_draw_is_a_task_and_what_was_begun_is_no_obstacle(tmp_path, monkeypatc
             "no row of train has the label 'c'",
         ),
         (
-            "k = ('a', str(len(calls))); "
+            "k = ('a', f'b{len(calls)}'); "
             "return Draw(train=rows(rng, labels=k), test=rows(rng, labels=k))",
-            "the label '2' was not in the first draw",
+            "the label 'b2' was not in the first draw",
         ),
         (
             "r = rows(rng); return Draw(train=r, test=r)",
