@@ -207,6 +207,12 @@ def check_classes(classes: Sequence[Any], known: Labels, name: str) -> None:
     ...
     amlb_ext.core.errors.ModelError: F knows the classes 0, 1, and the target has none of them: \
 no, yes (give the model that was fitted on this target, or the target as the model knows it)
+    >>> check_classes([0, 1, 2], Labels(("1", "3", "5")), "F")
+    Traceback (most recent call last):
+    ...
+    amlb_ext.core.errors.ModelError: F knows the class '0', which the target lacks, and not \
+'3', which it has: they seem to be other codes of the classes (give the model that was fitted on \
+this target, or the target as the model knows it)
     """
     codes = known.codes(classes)
     if not len(codes) or (codes >= 0).all():

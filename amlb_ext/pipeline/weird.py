@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from amlb_ext.amlb.safe_text import check_columns, labels_survive
 from amlb_ext.core.errors import ConfigError, SuiteError, suggest_nearest
 from amlb_ext.core.files import (
     remove_file,
@@ -169,6 +170,13 @@ def write_weird_tasks(
             f"two tasks are called {twice[0]}",
             "name each once, and functions differently",
         )
+    for task in tasks:
+        if not labels_survive(task.labels):
+            some = ", ".join(task.labels[:5])
+            raise ConfigError(
+                f"--task {task.name}: AMLB would read or order the labels {some} wrongly",
+                "give texts that begin with a letter",
+            )
     layout = Layout(out)
     with lock_folder(layout.lock, layout.root):
         is_there = held_in(layout) == TaskFolder.holds
@@ -348,6 +356,8 @@ def _write_fold(
         literal=request.literal,
         salt=request.salt or "",
     )
+    if problems := check_columns([str(name) for name in draw.train.features]):
+        raise ConfigError(f"--task {task.name}: {problems[0]}", "rename the column")
     places: dict[str, Path] = {}
     for side, rows in (("train", draw.train), ("test", draw.test)):
         path = layout.train(task.name, fold)

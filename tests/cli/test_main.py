@@ -1,10 +1,13 @@
 """Help in two levels, and one line for what was mistyped."""
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 from commands import python
 
+import amlb_ext
 from amlb_ext.cli.command import GROUPS, all_commands, read_declaration
 from amlb_ext.cli.main import main
 from amlb_ext.core.version import __version__
@@ -26,6 +29,24 @@ def test_the_first_help_has_a_line_for_each_command_in_three_groups(
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1
     for title in GROUPS.values():
         assert f"{title}:" in lines
+
+
+def test_a_file_that_may_not_be_read_is_one_line(tmp_path, capsys, monkeypatch):
+    def refuse(words):
+        raise PermissionError(13, "Permission denied", "t.csv")
+
+    monkeypatch.setitem(main.__globals__, "check_words", refuse)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err.startswith("hardsynth: error: t.csv: Permission")
+
+
+def test_the_module_is_the_program():
+    code = "import runpy, sys; sys.argv = ['x', 'nope']; runpy.run_path({!r}, run_name={!r})"
+    alias = str(Path(amlb_ext.__file__).parent / "alias" / "hardsynth.py")
+    with pytest.raises(subprocess.CalledProcessError) as raised:
+        python(code.format(alias, "__main__"))
+    assert raised.value.returncode == 2
+    assert "there is no command 'nope'" in raised.value.stderr
 
 
 def test_the_version(capsys):

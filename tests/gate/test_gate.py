@@ -83,6 +83,8 @@ def contrast(**changes):
         ({"verdict": "incomplete", "reason": "G: fold 1 failed"}, 0.5, "no claim"),
         ({"high": np.nan, "reason": "too few rows"}, 0.5, "no claim"),
         ({"loss_f": 0.0, "relative": np.nan}, 0.5, "no claim"),
+        # a share of no loss is none, but worse is worse
+        ({"loss_f": 0.0, "relative": np.nan, "verdict": "worse"}, 0.5, "not met"),
     ],
 )
 def test_not_worse_is_decided_by_the_upper_limit(changes, margin, outcome):

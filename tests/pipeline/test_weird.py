@@ -114,7 +114,15 @@ def test_what_cannot_be_written_is_said(made, tmp_path, capsys):
     assert "the order of these weird tasks was not kept" in capsys.readouterr().err
 
 
-def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()):
+def predicted(test, share):
+    """Labels of which a share is right."""
+    wrong = np.arange(len(test)) >= round(share * len(test))
+    return test["target"].mask(wrong, "nothing")
+
+
+def add_job(
+    out, framework, fold, result, made, reasons=None, accuracies=(), accuracy=None
+):
     """Write what AMLB and the integration write of one job of drop4_winners."""
     run = out / f"{framework}.weird".lower()
     scores = run / "scores" / "results.csv"
@@ -123,20 +131,24 @@ def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()
     scores.parent.mkdir(parents=True, exist_ok=True)
     old = scores.read_text() if scores.exists() else header
     scores.write_text(old + ",".join(map(str, row)) + "\n")
+    test = pd.read_csv(
+        made / f"data/drop4_winners/drop4_winners_test_{fold}.csv", dtype=str
+    )
+    if result != "":
+        said = predicted(test, result if accuracy is None else accuracy)
+        kept = run / "predictions" / "drop4_winners" / str(fold) / "predictions.csv"
+        kept.parent.mkdir(parents=True)
+        table = pd.DataFrame({"predictions": said, "truth": test["target"]})
+        table.to_csv(kept, index=False)
     if reasons is None:
         return
     folder = run / "llm" / "drop4_winners" / str(fold)
     folder.mkdir(parents=True)
-    test = pd.read_csv(
-        made / f"data/drop4_winners/drop4_winners_test_{fold}.csv", dtype=str
-    )
     for number, (reason, share) in enumerate(
         zip(reasons, accuracies, strict=True), start=1
     ):
         if not reason:
-            wrong = np.arange(len(test)) >= round(share * len(test))
-            predicted = test["target"].mask(wrong, "nothing")
-            predicted.to_frame("predictions").to_csv(
+            predicted(test, share).to_frame("predictions").to_csv(
                 folder / f"predictions_{number}.csv", index=False
             )
     entry = {
@@ -159,14 +171,14 @@ def add_job(out, framework, fold, result, reasons=None, made=None, accuracies=()
 def results(made, tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     for fold, result in enumerate([0.5, 0.6, 0.7]):
-        add_job(out, "Forest", fold, result)
+        add_job(out, "Forest", fold, result, made)
     reasons = ["no code", "", "", "", "error"]
     shares = [0, 0.5, 0.9, 0.7, 0]
-    add_job(out, "Coder", 0, 0.7, reasons, made, shares)
+    add_job(out, "Coder", 0, 0.7, made, reasons, shares)
     # five programs, no predictions: AMLB has no result, and the score is nothing
-    add_job(out, "Coder", 1, "", ["no predictions"] * 5, made, [0] * 5)
+    add_job(out, "Coder", 1, "", made, ["no predictions"] * 5, [0] * 5)
     # nothing of this is the model's
-    add_job(out, "Coder", 2, "", ["harness", "harness"], made, [0] * 2)
+    add_job(out, "Coder", 2, "", made, ["harness", "harness"], [0] * 2)
     return out
 
 
@@ -182,7 +194,7 @@ def test_what_is_no_accuracy_is_none(made, tmp_path):
         ("Area", {"metric": "auc"}),
     ):
         for fold in range(3):
-            add_job(tmp_path, framework, fold, -0.2)
+            add_job(tmp_path, framework, fold, -0.2, made, accuracy=0.75)
         (path,) = tmp_path.glob(f"{framework.lower()}.*/scores/results.csv")
         pd.read_csv(path).assign(**columns).to_csv(path, index=False)
     report, tables = tables_of(made, tmp_path)
@@ -221,10 +233,10 @@ def test_selected_and_best_on_test_stand_in_columns_of_their_own(made, results):
 
 
 def test_what_the_endpoint_breaks_is_unscored(made, tmp_path):
-    add_job(tmp_path, "Coder", 0, 0.7, ["", "", "", "", ""], made, [0.7] * 5)
+    add_job(tmp_path, "Coder", 0, 0.7, made, ["", "", "", "", ""], [0.7] * 5)
     # three programs failed, then no further answer came; and one that had a score by then
-    add_job(tmp_path, "Coder", 1, "", ["error"] * 3, made, [0] * 3)
-    add_job(tmp_path, "Coder", 2, 0.1, ["", "error"], made, [0.1, 0])
+    add_job(tmp_path, "Coder", 1, "", made, ["error"] * 3, [0] * 3)
+    add_job(tmp_path, "Coder", 2, 0.1, made, ["", "error"], [0.1, 0])
     for file in tmp_path.rglob("run.json"):
         entry = json.loads(file.read_text())
         entry["is_broken"] = entry["fold"] > 0
@@ -254,7 +266,7 @@ def test_the_text_says_what_is_not_comparable(made, results, capsys):
 
 
 def test_folds_that_were_not_run_are_named(made, tmp_path):
-    add_job(tmp_path, "Forest", 1, 0.5)
+    add_job(tmp_path, "Forest", 1, 0.5, made)
     report, tables = tables_of(made, tmp_path)
     assert tables["jobs"][["fold", "status"]].values.tolist() == [
         [0, "not run"],
@@ -262,6 +274,48 @@ def test_folds_that_were_not_run_are_named(made, tmp_path):
     ]
     # what is missing is said, and is no failure
     assert report.is_complete
+
+
+def test_predictions_of_other_data_or_scores_are_refused(made, tmp_path):
+    """As after the folder was drawn again, while the results stayed."""
+    for fold, result in enumerate([0.5, 0.6, 0.7]):
+        add_job(tmp_path, "Forest", fold, result, made)
+    kept = tmp_path / "forest.weird" / "predictions" / "drop4_winners"
+    other = pd.read_csv(kept / "0" / "predictions.csv")
+    other["truth"] = other["truth"].to_numpy()[::-1]
+    other.to_csv(kept / "0" / "predictions.csv", index=False)
+    (kept / "1" / "predictions.csv").unlink()
+    scores = tmp_path / "forest.weird" / "scores" / "results.csv"
+    scores.write_text(scores.read_text().replace("0.7", "0.95"))
+    report, tables = tables_of(made, tmp_path)
+    assert tables["jobs"]["status"].tolist() == ["refused"] * 3
+    first, second, third = tables["jobs"]["reason"]
+    assert first == "its predictions are of other data than the folder's"
+    assert "holds no predictions of fold 1" in second
+    assert third == "AMLB wrote acc 0.95 where the predictions have 0.7"
+    assert not report.is_complete
+
+
+def test_a_fold_that_is_left_out_wins_no_headline(tmp_path):
+    root = tmp_path / "w"
+    write_weird_tasks(root, SMALL[:1], WeirdRequest(folds=2))
+    for name, results in (("Whole", [0.5, 0.6]), ("Half", [0.9])):
+        for fold, result in enumerate(results):
+            add_job(tmp_path / "results", name, fold, result, root)
+    report, _ = tables_of(root, tmp_path / "results")
+    assert "systems Whole has the highest accuracy" in report.verdict[0]
+
+
+def test_a_folder_is_replaced_by_no_other_tasks(made, tmp_path):
+    copy = shutil.copytree(made, tmp_path / "copy")
+    request = WeirdRequest(folds=3, models=("a/b-1",))
+    write_weird_tasks(copy, SMALL, request)
+    for tasks, other in ((SMALL[:1], {}), (SMALL, {"seed": 7}), (SMALL, {"folds": 2})):
+        with pytest.raises(SuiteError, match="other weird tasks, or other draws"):
+            write_weird_tasks(copy, tasks, replace(request, **other))
+    with pytest.raises(ConfigError, match="two tasks are called drop4_winners"):
+        write_weird_tasks(tmp_path / "v", SMALL[:1] * 2, request)
+    assert not (tmp_path / "v").exists()
 
 
 def test_without_results_the_tasks_are_told(made):
@@ -276,7 +330,7 @@ def test_results_of_something_else_are_said(made, tmp_path):
         build_run_report(made, predictions={"mine": tmp_path / "mine.csv"})
     with pytest.raises(ConfigError, match="--segment"):
         build_run_report(made, segments=["age < 25"])
-    add_job(tmp_path, "Coder", 0, 0.5, [""], made, [0.5])
+    add_job(tmp_path, "Coder", 0, 0.5, made, [""], [0.5])
     [file] = tmp_path.rglob("run.json")
     file.write_text("{")
     with pytest.raises(RunError, match="cannot read"):

@@ -130,6 +130,16 @@ def test_a_function_that_gives_no_loss_for_each_row_is_refused(function):
         read_loss(function, is_classification=False)(NUMBERS)
 
 
+def test_an_auc_of_few_rows_of_a_class_is_refused():
+    p = np.linspace(0.1, 0.9, 60)
+    y = np.zeros(60, dtype=int)
+    y[:19] = 1
+    rows = Predicted(y=y, f=np.column_stack([1 - p, p]), decided=y)
+    auc = read_loss("auc", labels=("no", "yes"), is_classification=True)
+    with pytest.raises(DataError, match="one class has 19 rows, and an AUC needs 20"):
+        auc(rows)
+
+
 def test_the_rows_numbers_of_an_auc_have_its_variance():
     areas, errors = [], []
     for draw in range(400):

@@ -97,6 +97,35 @@ def test_a_draw_is_a_task_and_what_was_begun_is_no_obstacle(tmp_path, monkeypatc
             "the label 'b2' was not in the first draw",
         ),
         (
+            "k = (12, 2); return Draw(train=rows(rng, labels=k), test=rows(rng, labels=k))",
+            "AMLB would read or order the labels 12, 2 wrongly",
+        ),
+        (
+            "k = ('a', 'NA'); return Draw(train=rows(rng, labels=k), test=rows(rng))",
+            "a label of train is missing, or reads so",
+        ),
+        (
+            "k = {'a b': 1.0}; return Draw(train=rows(rng, **k), test=rows(rng, **k))",
+            "The column name 'a b' holds characters that break frameworks",
+        ),
+        (
+            "r = rows(rng); t = Rows(features=r.features, labels=r.labels, texts=('x',)); "
+            "return Draw(train=t, test=rows(rng))",
+            "train has 30 rows, and 1 texts",
+        ),
+        (
+            "r = rows(rng); t = ('two\\nlines',) * 30; "
+            "t = Rows(features=r.features, labels=r.labels, texts=t); "
+            "return Draw(train=t, test=rows(rng))",
+            "a text of train is longer than a line",
+        ),
+        (
+            "u = pd.DataFrame({'x': ['t'], 'z': [1.0]}); "
+            "return Draw(train=rows(rng), test=rows(rng), unlabelled=u)",
+            "column 'x' of unlabelled holds",
+        ),
+        ("raise SystemExit(0)", "code that the command ran ended the program"),
+        (
             "r = rows(rng); return Draw(train=r, test=r)",
             "30 of 30 rows of test are rows of train",
         ),
