@@ -508,9 +508,17 @@ class ModelComparison:
         return draw_comparison(self, ax)
 
     def plot_segments(self, ax: Axes | None = None) -> Axes:
-        """Draw the change of loss in each segment with its interval, a forest plot."""
+        """Draw the change of loss in each segment with its interval, a forest plot.
+
+        Raises
+        ------
+        ConfigError
+            No segments were named.
+        """
         from amlb_ext.swap.plot import draw_segments
 
+        if self.segments.empty:
+            raise ConfigError("no segments were named", "give hs.compare segments=...")
         return draw_segments(self.segments, self.base, ax)
 
     def plot_curve(self, model: str, ax: Axes | None = None) -> Axes:

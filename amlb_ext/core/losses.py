@@ -220,8 +220,8 @@ def _squared_log(rows: Predicted) -> np.ndarray:
     return row_losses.squared_error(np.log1p(rows.y), np.log1p(rows.f))
 
 
-#: Of fewer rows of a class the AUC's error is not known: two models of noise on 200 rows, two of
-#: them positive, differed "significantly" in 24 of 60 draws, and with ten in 5.
+#: Of fewer rows of a class the AUC's error is not known. Two models of noise on 200 rows differed
+#: at the level .05 in .36 of 4,000 draws where two rows are positive, .093 of ten, .062 of twenty.
 FEWEST_OF_CLASS = 20
 
 

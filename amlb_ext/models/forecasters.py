@@ -25,6 +25,7 @@ import pandas as pd
 
 from amlb_ext.core.errors import ModelError, suggest_nearest
 from amlb_ext.core.numbers import plain_floats
+from amlb_ext.core.paths import table_ending
 from amlb_ext.core.rng import derive_seed
 from amlb_ext.models.columns import list_names
 from amlb_ext.models.lag_models import LagModel
@@ -427,11 +428,15 @@ def make_forecaster(word: str, name: str | None = None) -> Forecaster:
     if word in GLOBAL_NAMES:
         return GlobalForecaster(word)
     module_name, colon, attribute = word.partition(":")
+    if table_ending(word):
+        raise ModelError(
+            f"{word!r} is the name of a file", f"give its table: pd.read_csv({word!r})"
+        )
     if not colon:
         raise ModelError(
             f"no forecaster is called {word!r}",
             f"{suggest_nearest(word, [*METHODS, *GLOBAL_NAMES])}; give a class of yours as "
-            "module:Class, forecasts as a .csv or .parquet file",
+            "module:Class, forecasts as a .csv or .parquet file, in Python as a table",
         )
     # as `python -m` has it, so that a file beside the user is found
     here = str(Path.cwd())

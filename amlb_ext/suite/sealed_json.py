@@ -71,6 +71,10 @@ def open_sealed(path: Path) -> dict[str, Any] | None:
     -------
     dict or None
         Without the seal; None when the file is missing or damaged.
+
+    Raises
+    ------
+    PermissionError
     """
     # brackets without end, as a stranger's file may have them, end in a RecursionError
     try:
@@ -80,6 +84,9 @@ def open_sealed(path: Path) -> dict[str, Any] | None:
         if line is None:
             return None
         del content[SEAL]
+    except PermissionError:
+        # what may not be read is not damaged
+        raise
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     # The text that was sealed is this one without the line, and without a comma before a last one.
