@@ -112,17 +112,10 @@ def align_rows(
 
 #: Columns that a message lists by name.
 MOST_NAMES = 8
-#: What CatBoost and LightGBM call the columns of an array. scikit-learn names those of a frame
-#: alone, and so does XGBoost.
-_ARRAY_NAMES = ("{}", "Column_{}")
-
-
-def _names_arrays(model: Any) -> bool:
-    """Whether a model, or the first step of a pipeline, names the columns of an array as well."""
+def _is_catboost(model: Any) -> bool:
+    """Whether a model, or the first step of a pipeline, is one of CatBoost."""
     first = getattr(model, "steps", [(None, model)])[0][1]
-    return type(getattr(first, "model", first)).__module__.startswith(
-        ("catboost", "lightgbm")
-    )
+    return type(getattr(first, "model", first)).__module__.startswith("catboost")
 
 
 def columns_of_model(
@@ -151,15 +144,15 @@ def columns_of_model(
     (None, 1)
     """
     model = as_native(model) or model
-    # scikit-learn, CatBoost; LightGBM and XGBoost beside what scikit-learn calls it
+    # scikit-learn, CatBoost; LightGBM and XGBoost beside what scikit-learn calls it. Of an array's
+    # columns CatBoost and LightGBM alone have names, and what searches around these repeats them
     for attribute in ("feature_names_in_", "feature_names_", "feature_name_"):
         given = attribute_of(model, attribute)
         if given is not None and len(given):
             names = [str(name) for name in given]
             places = range(len(names))
-            is_array = _names_arrays(model) and any(
-                names == [*map(form.format, places)] for form in _ARRAY_NAMES
-            )
+            form = "{}" if _is_catboost(model) else "Column_{}"
+            is_array = names == [*map(form.format, places)]
             are_known = not is_array or set(names) == set(among)
             return names if are_known else None, len(names)
     # CatBoost counts none after it was loaded
