@@ -147,7 +147,9 @@ def split_task(task: Task, config: SplitConfig, seed: int) -> Task:
         # a target such as an id, of which hardly any class has two rows
         remedy = "name another column with --target"
         looks = describe_target_texts(task)
-        if looks:
+        if looks.startswith("dates"):
+            remedy += "; or write these dates as numbers, e.g. of days"
+        elif looks:
             remedy += f"; or are these {looks}"
         raise DataError(
             f"{task.name}: the target {task.target_name!r} has {len(task.labels)} classes in "
