@@ -122,9 +122,9 @@ def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> A
         Missing file or column, wrong number of rows, values that are no numbers or no
         probabilities.
     """
+    table = read_predictions_table(path)
     labels = Labels(task.labels)
-    table = _with_points(read_predictions_table(path), labels)
-    given = with_truth(table, task.target_name, labels)
+    given = with_truth(_with_points(table, labels), task.target_name, labels)
     placed = join_by_shared_columns(
         given,
         task.features,
