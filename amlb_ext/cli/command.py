@@ -465,6 +465,11 @@ class Command:
     refused: Mapping[str, str] = field(default_factory=dict)
     forms: Sequence[Form] = ()
 
+    @property
+    def takes_extra(self) -> bool:
+        """Whether what follows ``--`` is for another program."""
+        return "extra" in inspect.signature(self.function).parameters
+
     @cached_property
     def doc(self) -> Docstring:
         """What the function's docstring says."""

@@ -132,7 +132,8 @@ def parse(
     ----------
     commands : mapping of str to Command
     words : sequence of str
-        The command line without the program's name. What follows ``--`` is the argument ``extra``.
+        The command line without the program's name. What follows ``--`` is the argument ``extra``
+        of a command that has one, else names of files that may begin with a dash.
 
     Raises
     ------
@@ -141,7 +142,6 @@ def parse(
     """
     from cyclopts import App, CycloptsError
 
-    # what follows "--" is for another program
     place = words.index("--") if "--" in words else len(words)
     words, extra = words[:place], words[place + 1 :]
     name = words[0] if words else ""
@@ -151,6 +151,9 @@ def parse(
         what = f"there is no command {name!r}{hint}" if name else "no command is named"
         raise ConfigError(what, "see hardsynth --help")
     command = commands[name]
+    if not command.takes_extra:
+        files = [f"./{word}" if word.startswith("-") else word for word in extra]
+        words, extra = [*words, *files], []
     app = App(name="hardsynth", help_flags=(), version_flags=())
     command.add_to(app)
     try:

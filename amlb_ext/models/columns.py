@@ -112,6 +112,8 @@ def align_rows(
 
 #: Columns that a message lists by name.
 MOST_NAMES = 8
+
+
 def _is_catboost(model: Any) -> bool:
     """Whether a model, or the first step of a pipeline, is one of CatBoost."""
     first = getattr(model, "steps", [(None, model)])[0][1]

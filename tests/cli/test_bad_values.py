@@ -75,6 +75,7 @@ CASES = [
     ("completion nosh", "nosh"),
     ("tasks nope -o out", "nope"),
     ("show", "DIR"),
+    ("verify -- -nope", "-nope"),
     ("show a -u b", "twice"),
     ("install -u x", "--userdir"),
     ("harden nope -u amlb -o out", "nope"),
