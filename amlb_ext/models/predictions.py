@@ -82,11 +82,11 @@ def read_predictions_table(path: Path) -> pd.DataFrame:
 
 
 #: A number with a decimal comma, or a whole one; and one whose commas may be those of thousands.
-_COMMA_NUMBER = r"[-+]?\d*(?:,\d+)?(?:[eE][-+]?\d+)?"
+_COMMA_NUMBER = r"[-+]?\d*,?\d+(?:[eE][-+]?\d+)?"
 _MAYBE_THOUSANDS = r"[-+]?[1-9]\d{0,2}(?:,\d{3})+|[-+]?\d+"
 
 
-def _with_points(table: pd.DataFrame, labels: Labels) -> pd.DataFrame:
+def with_points(table: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     """Return a table whose columns of numbers with a decimal comma are numbers; no labels are."""
     found = {}
     for name in table.columns[~table.dtypes.map(pd.api.types.is_numeric_dtype)]:
@@ -124,7 +124,7 @@ def read_predictions(path: Path, task: Task, index: pd.Index | None = None) -> A
     """
     table = read_predictions_table(path)
     labels = Labels(task.labels)
-    given = with_truth(_with_points(table, labels), task.target_name, labels)
+    given = with_truth(with_points(table, labels), task.target_name, labels)
     placed = join_by_shared_columns(
         given,
         task.features,
@@ -196,7 +196,7 @@ def interpret_predictions(
             given, beside, what=f"the predictions of {name}", align=align
         )
     if isinstance(given, pd.DataFrame):
-        given = _with_points(given, labels)
+        given = with_points(given, labels)
     if isinstance(given, pd.DataFrame) and target:
         given = with_truth(given, target, labels)
     if isinstance(given, pd.DataFrame) and features is not None:
@@ -308,6 +308,29 @@ def with_truth(predictions: pd.DataFrame, name: str, labels: Labels) -> pd.DataF
     if not predict or TRUTH_COLUMN in others or len(others) == predictions.shape[1]:
         return predictions
     return predictions.rename(columns={name: TRUTH_COLUMN})
+
+
+def check_same_order(path: Path, task: Task, chosen: Task) -> None:
+    """Raise where predictions are joined to a table by columns that a suite leaves out.
+
+    Parameters
+    ----------
+    path : Path
+        The file of predictions.
+    task, chosen : Task
+        The table whole, and with the columns that the suite keeps.
+
+    Raises
+    ------
+    ModelError
+    """
+    whole, kept = (read_predictions(path, each).f for each in (task, chosen))
+    if not np.array_equal(whole, kept, equal_nan=True):
+        raise ModelError(
+            f"{path.name} is in another order than the table, by a column that the suite leaves "
+            "out",
+            "write one prediction for each row of the table, in its order",
+        )
 
 
 def join_by_shared_columns(

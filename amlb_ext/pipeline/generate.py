@@ -50,7 +50,8 @@ from amlb_ext.hardening.identifiers import (
 )
 from amlb_ext.hardening.split import group_tasks, split_task
 from amlb_ext.models.checks import refuse_seen_test_rows
-from amlb_ext.models.files import comes_fitted
+from amlb_ext.models.files import comes_fitted, is_predictions_file
+from amlb_ext.models.predictions import check_same_order
 from amlb_ext.models.registry import resolve_model
 from amlb_ext.models.service import is_service
 from amlb_ext.pipeline.cost import cost_text
@@ -411,6 +412,8 @@ def _column_choice(config: GenerateConfig) -> Callable[[Task], Task]:
         chosen = select_columns(task, config.source, demand)
         # Now, rather than after an hour of other folds.
         try_baseline(config.baseline, model, chosen)
+        if is_predictions_file(config.baseline.model):
+            check_same_order(Path(config.baseline.model), task, chosen)
         return chosen
 
     return choose

@@ -33,6 +33,7 @@ from amlb_ext.models.predictions import (
     check_order,
     check_whose_score,
     interpret_predictions,
+    with_points,
 )
 from amlb_ext.report.compare import is_control_framework
 from amlb_ext.report.predictions import job_table, read_target
@@ -198,7 +199,7 @@ def _read_file(suite: SuiteFiles, path: Path) -> dict[tuple[str, int], pd.DataFr
         )
         _, test_file = suite.pair(name, fold)
         truth = read_target(test_file, coding)
-        rows = rows.reset_index(drop=True)
+        rows = with_points(rows.reset_index(drop=True), Labels(coding.labels))
         tables[name, fold] = given.as_amlb_writes(rows, truth)
     return tables
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from amlb_ext.core.errors import ConfigError, SuiteError
+from amlb_ext.core.errors import ConfigError, DataError, SuiteError
 from amlb_ext.core.losses import Loss, Predicted, read_loss
 from amlb_ext.core.task import Kind
 from amlb_ext.report.predictions import TaskPredictions
@@ -142,7 +142,11 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
         )
     try:
         loss = read_report_loss(given, labels=full.labels, is_classification=is_class)
-    except ConfigError as error:
+        own = predicted_by_f(full)
+        if loss is not None and own is not None and loss.is_of_pairs:
+            # of few rows of a class nothing can be said by it
+            loss(own)
+    except (ConfigError, DataError) as error:
         loss = None
         notes.append(f"{error.message}, so the task is judged by the suite's own loss")
     needs_probabilities = loss is None or loss.basis == "probabilities"
@@ -158,7 +162,6 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
         loss = _loss_of_suite(full)
         f, title, span = full.rows["loss"].to_numpy(dtype=float), loss.title, full.span
     else:
-        own = predicted_by_f(full)
         if own is None:
             raise SuiteError(
                 f"the suite keeps no predictions of F on {full.name}, so its {loss.title} is not "
@@ -173,7 +176,12 @@ def measure_losses(full: TaskPredictions, given: Any = None) -> TaskLosses:
         rows = full.scored(name)
         said = as_predicted(full, full.f[name], full.chosen.get(name), rows=rows)
         columns[name] = np.full(len(full), np.nan)
-        columns[name][rows] = full.loss(name)[rows] if is_own else loss(said)
+        try:
+            columns[name][rows] = full.loss(name)[rows] if is_own else loss(said)
+        except DataError:
+            # where folds are missing, too few rows of a class may be left
+            if not loss.is_of_pairs:
+                raise
     losses = pd.DataFrame(columns, index=full.rows.index)
     # F's own predictions, written to a file and read again, differ from F by rounding
     is_same = np.isclose(losses, f[:, None], rtol=1e-9, atol=1e-12)

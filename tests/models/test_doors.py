@@ -18,7 +18,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 import amlb_ext as hs
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.models.predictions import join_by_shared_columns
+from amlb_ext.core.tables import make_task
+from amlb_ext.models.answers import Labels
+from amlb_ext.models.predictions import (
+    check_same_order,
+    join_by_shared_columns,
+    read_predictions,
+    with_points,
+)
 
 pytestmark = pytest.mark.usefixtures("light_models")
 
@@ -640,3 +647,39 @@ def test_numbers_that_a_float_does_not_hold_are_not_put_to_a_model(tmp_path):
     others = features.assign(x=features["x"] + 0.5)
     report = hs.estimate_error(blind, features, table["y"], unlabelled=others)
     assert report.n == 200
+
+
+def test_predictions_that_only_a_column_left_out_can_order_are_refused(tmp_path):
+    """The ids of a table are texts, which a suite leaves out: the file is in another order."""
+    ids = [f"E{number}" for number in range(250)]
+    table = X.assign(id=ids, y=SIGNAL[NEW])
+    task = make_task(table, "y", name="t")
+    chosen = make_task(table.drop(columns="id"), "y", name="t")
+    given = pd.DataFrame({"id": ids, "prediction": X["age"].to_numpy()})
+    path = tmp_path / "p.csv"
+    given.to_csv(path, index=False)
+    check_same_order(path, task, chosen)
+    given.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert read_predictions(path, task).f.tolist() == X["age"].tolist()
+    with pytest.raises(HardsynthError, match="a column that the suite leaves out"):
+        check_same_order(path, task, chosen)
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["0,123", "0,5"], [0.123, 0.5]),
+        (["-1,5", "2"], [-1.5, 2]),
+        (["1,5e3", "0,25"], [1500, 0.25]),
+        # of thousands, or ids
+        (["1,234", "5,678"], None),
+        (["E1", "E2"], None),
+        (["80000000000000000000", "80000000000000000007"], None),
+    ],
+)
+def test_a_decimal_comma_is_read_where_it_is_one(texts, numbers):
+    table = pd.DataFrame({"p": texts})
+    read = with_points(table, Labels(()))["p"].tolist()
+    assert read == (numbers or texts)
+    # nor is a label
+    assert with_points(table, Labels(tuple(texts)))["p"].tolist() == texts

@@ -57,6 +57,14 @@ def by_costs(scored, full):
     return tables_of(scored, costs_of(full), segments=["sex"])
 
 
+def test_an_auc_of_a_rare_class_leaves_the_task_to_the_suites_loss(full, monkeypatch):
+    assert not measure_losses(full, "auc").is_own
+    monkeypatch.setattr("amlb_ext.core.losses.FEWEST_OF_CLASS", 10**6)
+    losses = measure_losses(full, "auc")
+    assert losses.is_own
+    assert "an AUC needs 1000000 of each" in losses.notes[0]
+
+
 def test_costs_are_judged_as_compare_judges_them(scored, full, features, by_costs):
     _, tables = by_costs
     answer = hs.compare(
