@@ -35,6 +35,7 @@ from amlb_ext.cli.settings import (
 )
 from amlb_ext.core.checked_call import CountOrNone
 from amlb_ext.core.errors import ConfigError
+from amlb_ext.core.files import sha256_file
 
 # What a function declares, read from its file: names, types, defaults, docstring. The function that
 # a command calls needs pandas and scikit-learn, which take seconds to import. Its flags and their
@@ -690,7 +691,7 @@ def check_written(written: Mapping[str, Any], read: object) -> None:
                 "give a place outside of it",
             )
         made_of = [suite for suite in known if _is_made_of(suite, path)]
-        if path.is_file() and made_of:
+        if made_of:
             raise ConfigError(
                 f"{flag} {given} would replace the table that {known[made_of[0]]} was made of",
                 "give another name",
@@ -698,9 +699,9 @@ def check_written(written: Mapping[str, Any], read: object) -> None:
 
 
 def _is_made_of(suite: Path, path: Path) -> bool:
-    """Whether a suite was made of a file of this name; the folders of files it does not keep."""
+    """Whether a suite was made of a file: of its bytes, or of series one of its name."""
     manifest = suite / _OWN / "manifest.json"
-    if not manifest.is_file():
+    if not (manifest.is_file() and path.is_file()):
         return False
     sources: list[Any] = []
     # damaged ones are told by the command itself
@@ -708,14 +709,13 @@ def _is_made_of(suite: Path, path: Path) -> bool:
         OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError
     ):
         content = json.loads(manifest.read_text(encoding="utf-8", errors="replace"))
-        config = content.get("config", {})
-        sources += content.get("request", {}).get("sources", [])
-        sources += [config.get("baseline", {}).get("model")]
-        sources += [config.get("source", {}).get("test_file")]
         for table in content.get("tables", []):
             about = table["about"]
             sources += [about["source"], about["settings"].get("baseline")]
-    return path.name in [Path(str(source)).name for source in sources]
+        # tables and F's file are known by their bytes
+        texts = json.dumps({**content, "files": None})
+        return path.name in map(str, sources) or sha256_file(path) in texts
+    return False
 
 
 def _paths_in(given: object) -> Iterator[Path]:

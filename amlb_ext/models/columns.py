@@ -209,8 +209,9 @@ def select_features(
     if names is None:
         if count != table.frame.shape[1]:
             raise ModelError(
-                f"{name} was fitted on an array of {count} columns, and {what} has "
-                f"{table.frame.shape[1]}: {list_names(table.frame.columns)}",
+                f"{name} was fitted on an array of {count} columns, or on columns that are called "
+                f"like those of one, and {what} has {table.frame.shape[1]}: "
+                f"{list_names(table.frame.columns)}",
                 "fit the model on a DataFrame, so that it knows the names of its columns, or give "
                 "the table with those columns alone, in their order",
             )

@@ -235,7 +235,8 @@ def _check_same(
     """Raise where a finished folder holds other tasks, or other draws, than are asked for."""
     asked = (names, request.folds, request.seed, request.literal)
     known = [task.name for task in folder.tasks]
-    if asked != (known, folder.n_folds, folder.seed, folder.literal):
+    is_other = asked != (known, folder.n_folds, folder.seed, folder.literal)
+    if is_other or request.salt not in (None, folder.salt):
         raise SuiteError(
             f"the folder holds other weird tasks, or other draws: {', '.join(known)}, "
             f"{folder.n_folds} folds, seed {folder.seed}",

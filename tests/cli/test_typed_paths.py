@@ -1,5 +1,6 @@
 """A mistyped path: one line, exit status 2, and nothing heavy is imported to find out."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import pytest
 from amlb_ext.cli.command import check_written
 from amlb_ext.core.errors import ConfigError
 
+#: The checksum of an empty file.
+NOTHING = hashlib.sha256(b"").hexdigest()
 MISTYPED = [
     "generate nope.csv -o out",
     "harden nope.yaml -o out",
@@ -62,7 +65,13 @@ def test_it_is_one_line_and_status_2_and_nothing_heavy_is_imported(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == given
 
 
-@pytest.mark.parametrize("source", ["t.csv", "tables/t.csv"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"tasks": {"t": {"origin": {"ids": {"train_0": f"t.csv sha256:{NOTHING}"}}}}},
+        {"tables": [{"about": {"source": "t.csv", "settings": {}}}]},
+    ],
+)
 @pytest.mark.parametrize(
     ("out", "said"),
     [
@@ -72,14 +81,15 @@ def test_it_is_one_line_and_status_2_and_nothing_heavy_is_imported(tmp_path):
     ],
 )
 def test_a_suite_keeps_its_files_and_the_table_it_was_made_of(
-    tmp_path, monkeypatch, source, out, said
+    tmp_path, monkeypatch, content, out, said
 ):
     monkeypatch.chdir(tmp_path)
     own = tmp_path / "hard" / "hardsynth"
     own.mkdir(parents=True)
-    (own / "manifest.json").write_text(json.dumps({"request": {"sources": [source]}}))
+    (own / "manifest.json").write_text(json.dumps(content))
     (tmp_path / "t.csv").touch()
     with pytest.raises(ConfigError, match=said):
         check_written({"--out": out}, ["hard"])
+    (tmp_path / "other.csv").write_text("other")
     check_written({"--out": "other.csv"}, ["hard"])
     check_written({"--out": "hard/report.html"}, ["hard"])

@@ -441,7 +441,7 @@ def fitted_catboost(rows):
             lambda rows: fitted_catboost(rows.to_numpy()),
             [1, 0],
             [0, 1, 2],
-            "an array of 2 columns, and the table has 3",
+            "an array of 2 columns, or .* and the table has 3",
         ),
     ],
 )

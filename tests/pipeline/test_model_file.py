@@ -45,7 +45,10 @@ def folder(tmp_path_factory):
     ("file", "words"),
     [
         ("renamed.pkl", "was fitted on the column 'a', which the table lacks"),
-        ("array.pkl", "was fitted on an array of 3 columns, and the table has 2: age,"),
+        (
+            "array.pkl",
+            "columns that are called like those of one, and the table has 2: age,",
+        ),
         ("unfitted.pkl", "holds an estimator that was never fitted"),
         ("number.pkl", "is a regressor, but the target 'y' of t has classes"),
         ("others.pkl", "predicts the class 'on' in row 0, but the classes are no, yes"),
