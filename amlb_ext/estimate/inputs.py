@@ -412,7 +412,7 @@ def _classes_known_elsewhere(
     if fitted is not None:
         classes = fitted.classes or []
         if labels:
-            check_classes(classes, known, fitted.name)
+            check_classes(classes, known, fitted.name, has_codes=fitted.has_codes)
         return [label_text(value) for value in classes if known.code(value) < 0]
     # Training rows have the classes; so has "train", which stands for their shares.
     if request.train is not None or request.class_prior == "train":

@@ -127,6 +127,11 @@ class ModelAdapter:
         return None if self.is_predictions else classes_of_model(self._asked)
 
     @property
+    def has_codes(self) -> bool:
+        """Whether its classes are codes that its library gave them."""
+        return bool(getattr(self._asked, "has_codes", False))
+
+    @property
     def can_fit_again(self) -> bool:
         """Whether a clone of it can be fitted."""
         has_all = hasattr(self.model, "get_params") and hasattr(self.model, "fit")

@@ -183,7 +183,9 @@ def unit_notes(y: np.ndarray, f: np.ndarray, name: str) -> tuple[str, ...]:
     )
 
 
-def check_classes(classes: Sequence[Any], known: Labels, name: str) -> None:
+def check_classes(
+    classes: Sequence[Any], known: Labels, name: str, *, has_codes: bool = False
+) -> None:
     """Raise where a model was fitted on another target, or on its labels in another spelling.
 
     Parameters
@@ -194,6 +196,8 @@ def check_classes(classes: Sequence[Any], known: Labels, name: str) -> None:
         Of the rows at hand, which may lack some and have others.
     name : str
         Of the model.
+    has_codes : bool
+        Whether the model knows codes 0, 1, ... alone, some of which may happen to be labels.
 
     Raises
     ------
@@ -207,7 +211,7 @@ def check_classes(classes: Sequence[Any], known: Labels, name: str) -> None:
     ...
     amlb_ext.core.errors.ModelError: F knows the classes 0, 1, and the target has none of them: \
 no, yes (give the model that was fitted on this target, or the target as the model knows it)
-    >>> check_classes([0, 1, 2], Labels(("1", "3", "5")), "F")
+    >>> check_classes([0, 1, 2], Labels(("1", "3", "5")), "F", has_codes=True)
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ModelError: F knows the class '0', which the target lacks, and not \
@@ -236,9 +240,7 @@ this target, or the target as the model knows it)
             remedy,
         )
     # of many classes rows may lack one and have a new one; of two they are written otherwise
-    are_codes = _count_from(classes) + _count_from(known.names) == 1
-    # codes of as many classes as there are, some of which happen to be labels
-    are_codes |= _count_from(classes) == 0 and len(known.names) <= len(classes)
+    are_codes = has_codes or _count_from(classes) + _count_from(known.names) == 1
     if lacked and (len(classes) == 2 or are_codes):
         unknown = classes[int(np.argmax(codes < 0))]
         raise ModelError(

@@ -170,6 +170,8 @@ class NativeModel:
 
     #: It is asked for probabilities alone: a label would be made of them.
     gives_labels = False
+    #: Whether its classes are codes 0, 1, ..., whatever the labels were.
+    has_codes = False
 
     def predict(self, features: Any) -> np.ndarray:
         """Return numbers, ``(n,)``; of a classifier what :meth:`predict_proba` does."""
@@ -187,6 +189,8 @@ def _codes(n: int) -> list[int]:
 
 class LightgbmBooster(NativeModel):
     """A ``lightgbm.Booster``; its objective is in the text of the model, also after loading."""
+
+    has_codes = True
 
     def __init__(self, model: Any) -> None:
         found = re.search(
@@ -215,6 +219,8 @@ class LightgbmBooster(NativeModel):
 
 class XgboostBooster(NativeModel):
     """An ``xgboost.Booster``; margins become probabilities."""
+
+    has_codes = True
 
     def __init__(self, model: Any) -> None:
         learner = json.loads(model.save_config())["learner"]

@@ -197,6 +197,8 @@ def interpret_predictions(
         )
     if isinstance(given, pd.DataFrame):
         given = with_points(given, labels)
+    elif isinstance(given, pd.Series):
+        given = with_points(given.to_frame(0), labels)[0].rename(given.name)
     if isinstance(given, pd.DataFrame) and target:
         given = with_truth(given, target, labels)
     if isinstance(given, pd.DataFrame) and features is not None:

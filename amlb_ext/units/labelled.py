@@ -328,7 +328,7 @@ def _with_all_classes(
     known = Labels(task.labels)
     names = list(task.labels)
     for model in models:
-        check_classes(model.classes or (), known, model.name)
+        check_classes(model.classes or (), known, model.name, has_codes=model.has_codes)
     for model in models:
         for value in model.classes or ():
             if known.code(value) < 0:

@@ -458,6 +458,22 @@ def test_codes_of_classes_that_a_booster_knows_are_no_labels():
         hs.compare(F, {"g": booster()[0]}, X, Y, refits=0)
 
 
+def test_codes_of_a_booster_are_no_labels_where_some_are_alike():
+    """A booster of three classes knows 0, 1, 2, whether they stand for 1, 3, 5 or for others."""
+    lightgbm = pytest.importorskip("lightgbm")
+    code = np.digitize(SIGNAL, [0, 1])
+    data = lightgbm.Dataset(ALL[NUMBERS][OLD], code[OLD])
+    model = lightgbm.train(
+        {"objective": "multiclass", "num_class": 3, "verbose": -1}, data, 3
+    )
+    y = pd.Series(code[NEW], X.index)
+    f = LogisticRegression().fit(ALL[NUMBERS][OLD], code[OLD])
+    assert "g" in hs.compare(f, {"g": model}, X, y, refits=0).models
+    f = LogisticRegression().fit(ALL[NUMBERS][OLD], np.array([1, 3, 5])[code][OLD])
+    with pytest.raises(HardsynthError, match="other codes of the classes"):
+        hs.compare(f, {"g": model}, X, y.map({0: 1, 1: 3, 2: 5}), refits=0)
+
+
 def test_another_unit_than_the_targets_is_asked_about():
     price = np.exp(SIGNAL)
     table = ALL[["age"]].assign(town=ALL["town"] == "ulm")
