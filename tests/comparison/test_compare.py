@@ -241,3 +241,20 @@ def test_a_cell_that_stands_for_nothing_hides_no_place_of_failure():
         X.loc[0, "a"] = cell
         slices.append(hs.failures(X["b"].to_numpy(), X, y).slices["slice"].tolist())
     assert slices[0] == slices[1] != []
+
+
+def test_the_limits_of_a_segment_are_shares_of_the_loss_over_all_rows():
+    """A segment that holds most of F's loss can save more than the mean loss of all rows."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"a": rng.normal(size=600), "r": np.resize([1, 0, 0, 0, 0, 0], 600)}
+    )
+    y = X["a"].to_numpy()
+    noise = rng.normal(size=(2, 600))
+    f, g = y + noise[0] * np.where(X["r"] == 1, 3, 0.3), y + noise[1] * 0.3
+    result = hs.compare(f, {"g": g}, X, y, loss="absolute", segments=["r == 1"])
+    base = np.abs(f - y).mean()
+    low, high = (100 * result.segments[name].iloc[0] / base for name in ("low", "high"))
+    assert low < high < -100
+    [line] = [line for line in result.text().splitlines() if line.startswith("r == 1")]
+    assert f"to {high:.0f})" in line

@@ -458,6 +458,16 @@ def test_codes_of_classes_that_a_booster_knows_are_no_labels():
         hs.compare(F, {"g": booster()[0]}, X, Y, refits=0)
 
 
+def test_results_that_were_fitted_with_exposure_are_refused():
+    sm = pytest.importorskip("statsmodels.api")
+    counts = RNG.poisson(3, 250)
+    design = sm.add_constant(ALL[NUMBERS][OLD])
+    family = sm.families.Poisson()
+    fitted = sm.GLM(counts, design, family=family, exposure=np.full(250, 9.0)).fit()
+    with pytest.raises(HardsynthError, match="fitted with exposure="):
+        hs.compare(fitted, {"g": fitted}, X, SIGNAL[NEW], refits=0)
+
+
 def test_codes_of_a_booster_are_no_labels_where_some_are_alike():
     """A booster of three classes knows 0, 1, 2, whether they stand for 1, 3, 5 or for others."""
     lightgbm = pytest.importorskip("lightgbm")
