@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,9 @@ class GivenTable:
     @property
     def names(self) -> list[str]:
         """The names of the columns as the user gave them, whole numbers too; an array has none."""
-        is_array = self.is_unnamed and not isinstance(self.given, pd.DataFrame | dict)
+        is_array = self.is_unnamed and not isinstance(
+            self.given, pd.DataFrame | Mapping
+        )
         return [] if is_array else list(self.frame.columns)
 
     @property

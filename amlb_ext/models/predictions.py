@@ -95,8 +95,7 @@ def with_points(table: pd.DataFrame, labels: Labels) -> pd.DataFrame:
         if are_labels or not texts.str.fullmatch(_COMMA_NUMBER).all():
             continue
         if not texts.str.fullmatch(_MAYBE_THOUSANDS).all():
-            points = texts.str.replace(",", ".", regex=False)
-            found[name] = pd.to_numeric(points, errors="coerce")
+            found[name] = pd.to_numeric(texts.str.replace(",", ".", regex=False))
     return table.assign(**found) if found else table
 
 
@@ -326,6 +325,8 @@ def check_same_order(path: Path, task: Task, chosen: Task) -> None:
     ------
     ModelError
     """
+    if task.features.columns.equals(chosen.features.columns):
+        return
     whole, kept = (read_predictions(path, each).f for each in (task, chosen))
     if not np.array_equal(whole, kept, equal_nan=True):
         raise ModelError(

@@ -179,22 +179,18 @@ def write_weird_tasks(
             )
     layout = Layout(out)
     with lock_folder(layout.lock, layout.root):
-        is_there = held_in(layout) == TaskFolder.holds
-        if is_there:
-            _check_same(WeirdSuite.load(out).manifest, names, request)
-        if not (is_there or layout.started.is_file() or is_fresh(out)):
+        salt = request.salt
+        if held_in(layout) == TaskFolder.holds:
+            former = WeirdSuite.load(out).manifest
+            _check_same(former, names, request)
+            # kept in the manifest, which no program of a coding model can read
+            salt = former.salt
+        elif not (layout.started.is_file() or is_fresh(out)):
             raise SuiteError(
                 f"{out} holds something else",
                 "name an empty folder, or remove it first",
             )
-        salt = request.salt
-        if salt is None:
-            # kept in the manifest, which no program of a coding model can read
-            salt = (
-                WeirdSuite.load(out).manifest.salt
-                if is_there
-                else secrets.token_hex(16)
-            )
+        salt = secrets.token_hex(16) if salt is None else salt
         request = replace(request, salt=salt)
         # what an interrupted run left is known by this, and written again
         write_text(layout.started, "")

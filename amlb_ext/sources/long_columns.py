@@ -46,13 +46,10 @@ class Clock:
         In UTC and ascending: when its distance from UTC changes.
     offsets : TimedeltaIndex of shape (n,)
         The distance from then on.
-    note : str
-        How zones were read; empty where the table is in UTC itself.
     """
 
     changes: pd.DatetimeIndex
     offsets: pd.TimedeltaIndex
-    note: str
 
     def show(self, instants: pd.DatetimeIndex) -> pd.DatetimeIndex:
         """Return times in UTC as the clock shows them."""
@@ -87,7 +84,6 @@ class ReadTimes:
         return Clock(
             changes=pd.DatetimeIndex(offsets.index),
             offsets=pd.TimedeltaIndex(offsets),
-            note=self.note,
         )
 
 

@@ -310,7 +310,8 @@ def test_a_folder_is_replaced_by_no_other_tasks(made, tmp_path):
     copy = shutil.copytree(made, tmp_path / "copy")
     request = WeirdRequest(folds=3, models=("a/b-1",))
     write_weird_tasks(copy, SMALL, request)
-    for tasks, other in ((SMALL[:1], {}), (SMALL, {"seed": 7}), (SMALL, {"folds": 2})):
+    others = [{"seed": 7}, {"folds": 2}, {"literal": True}, {"salt": "another"}]
+    for tasks, other in ((SMALL[:1], {}), *((SMALL, other) for other in others)):
         with pytest.raises(SuiteError, match="other weird tasks, or other draws"):
             write_weird_tasks(copy, tasks, replace(request, **other))
     with pytest.raises(ConfigError, match="two tasks are called drop4_winners"):
