@@ -191,7 +191,7 @@ class GeneratedForecasts:
                 verdicts[amlb_name(table, kind)] = certificate.verdict
         entry: dict[str, Any] = {
             "out": str(self.suite.root),
-            "tasks": [vars(task) for task in self.suite.tasks],
+            "tasks": [vars(task) for task in self.suite.manifest.listed],
             "verdicts": verdicts,
         }
         return {**entry, "left_out": self.left_out} if self.left_out else entry

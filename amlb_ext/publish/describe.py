@@ -12,7 +12,7 @@ from amlb_ext.core.files import sha256_file
 from amlb_ext.publish.limits import DATA, STUDY, Licence, ascii_text, cut_text
 from amlb_ext.publish.rows import AllRows
 from amlb_ext.publish.unit import DataSet, PublishUnit
-from amlb_ext.suite import SuiteFiles
+from amlb_ext.suite import Suite, SuiteFiles
 from amlb_ext.suite.verify import open_certificate
 
 # The texts are whole sentences with their numbers in place, so that they read here as on the
@@ -21,7 +21,7 @@ from amlb_ext.suite.verify import open_certificate
 PAPER = "Zakharov, Boukhanovsky (2025), doi:10.3390/make7040148"
 
 
-def certificate_verdict(suite: SuiteFiles, task: str) -> str:
+def certificate_verdict(suite: Suite, task: str) -> str:
     """Return the verdict of the task's certificate in one line, or that there is none."""
     # a damaged certificate counts as none: nothing that it says can be passed on
     try:

@@ -41,9 +41,8 @@ from amlb_ext.publish.export.folder import is_new_folder
 from amlb_ext.publish.limits import Licence, settle_licences
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.manifest import AmlbTask
-from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
+from amlb_ext.suite.reader import Suite, open_suite
 from amlb_ext.suite.sealed_json import json_text
-from amlb_ext.suite.task_folder import TaskFolder
 
 #: Licences that the hub has an identifier for.
 _HUB_LICENCE = re.compile(
@@ -121,7 +120,12 @@ def export_for_huggingface(
         There is no whole suite, or the disk cannot be written.
     """
     suite = open_suite(directory)
-    origins = source_origins(suite)
+    origins = suite.manifest.origins
+    if not origins:
+        raise PublishError(
+            f"{suite.root} holds {suite.manifest.holds}, of which no data set is made",
+            "hardsynth export --base-url URL takes every suite",
+        )
     settled = settle_licences(
         {task: origin.licence for task, origin in origins.items()}, licences
     )
@@ -145,47 +149,22 @@ def export_for_huggingface(
     croissant = _croissant(suite, origins, settled, tables, digests, address)
     write_text(folder / "README.md", _card(suite, origins, settled, tables))
     write_text(folder / "croissant.json", json_text(croissant))
-    names = tuple(task.name for task in _tasks(suite))
+    names = tuple(task.name for task in suite.manifest.pairs)
     return HubExport(out=folder, tasks=names, files=len(members), licences=settled)
-
-
-def source_origins(suite: Suite) -> dict[str, Origin]:
-    """Return where the rows of each source task come from.
-
-    Raises
-    ------
-    PublishError
-        The suite is one of series.
-    """
-    if isinstance(suite, SuiteFiles):
-        return {name: entry.origin for name, entry in suite.tasks.items()}
-    if not isinstance(suite.manifest, TaskFolder):
-        raise PublishError(
-            f"{suite.root} holds {suite.manifest.holds}, of which no data set is made",
-            "hardsynth export --base-url URL takes every suite",
-        )
-    return {
-        task.name: Origin(f"weird/{task.name}", {}, task.licence, task.citation)
-        for task in suite.manifest.tasks
-    }
-
-
-def _tasks(suite: Suite) -> list[AmlbTask]:
-    return [task for task in suite.manifest.listed if isinstance(task, AmlbTask)]
 
 
 def _read_tables(suite: Suite) -> _Tables:
     """Return each CSV file of the tasks; parts of a task share their training files."""
     tables: dict[str, dict[str, str]] = {}
-    for task in _tasks(suite):
+    for task in suite.manifest.pairs:
         for file in task.data_files:
             if file in tables:
                 continue
             names = list(pd.read_csv(suite.layout.at(file), nrows=0).columns)
             # AMLB reads numbers alone in a folder of tasks
             numbers = set(names)
-            if isinstance(suite, SuiteFiles):
-                columns = suite.coding(task.name).columns
+            if task.task in suite.tasks:
+                columns = suite.tasks[task.task].coding.columns
                 numbers = {one.written for one in columns if one.form in NUMBERS}
             if task.type is Kind.REGRESSION:
                 numbers.add(task.target)
@@ -220,7 +199,7 @@ def _card(
 ) -> str:
     """Return ``README.md``: a header for the hub, and what a reader must know."""
     template = asset_path("resources", "export", "huggingface_card.md")
-    tasks = _tasks(suite)
+    tasks = suite.manifest.pairs
     rows = []
     for task in tasks:
         row = {
@@ -236,7 +215,7 @@ def _card(
     sources = []
     for name, origin in origins.items():
         verdict = "nothing was made hard"
-        if isinstance(suite, SuiteFiles):
+        if name in suite.tasks:
             verdict = certificate_verdict(suite, name)
         cells = [
             name,

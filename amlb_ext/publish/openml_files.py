@@ -18,13 +18,11 @@ import numpy as np
 import pandas as pd
 
 from amlb_ext.core.display import format_count
-from amlb_ext.core.errors import PublishError
 from amlb_ext.core.files import write_text
 from amlb_ext.publish.export.folder import OPENML_FILES, ExportFolder, about_suite
 from amlb_ext.publish.limits import NAMESPACE
 from amlb_ext.publish.plan import PlannedUnit, plan_suite
 from amlb_ext.publish.unit import PublishUnit
-from amlb_ext.suite.reader import SuiteFiles, open_suite
 
 #: The number of the first data set and of the first task.
 FIRST_ID = 900_000_001
@@ -80,13 +78,6 @@ def export_openml_files(
     SuiteError
         There is no whole suite, or the disk cannot be written.
     """
-    opened = open_suite(directory)
-    if not isinstance(opened, SuiteFiles):
-        raise PublishError(
-            f"{opened.root} holds {opened.manifest.holds}, and files for OpenML are of tables made "
-            "hard",
-            "hardsynth export --base-url URL takes every suite",
-        )
     plan = plan_suite(directory, fit="all", licences=licences)
     suite = plan.suite
     target = Path(out) if out else Path(f"{suite.root.resolve().name}_openml")

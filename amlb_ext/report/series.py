@@ -277,7 +277,7 @@ def _find_entrants(
     jobs: dict[str, dict[str, dict[str, Any]]] = {}
     if results:
         wanted = [Job(task.name, 0) for t in suite.tables for task in t.main_tasks]
-        tasks = [task.name for task in suite.tasks]
+        tasks = [task.name for task in suite.manifest.listed]
         found = read_benchmark_jobs(tasks, *results, wanted=wanted).table
         for job in found[found["fold"] == 0].to_dict("records"):
             jobs.setdefault(job["framework"], {})[job["amlb_task"]] = job

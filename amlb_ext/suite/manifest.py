@@ -242,6 +242,11 @@ class Manifest(ABC):
         """The text of the constraints of AMLB that hardsynth writes into the suite."""
         return asset_path("resources", "constraints.yaml").read_text(encoding="utf-8")
 
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """Where the rows of each source task come from; empty where no data set is made of them."""
+        return {}
+
     def may_list(self) -> Callable[[str], bool]:
         """Return whether the manifest may list a file beside its own, by relative path."""
         return frozenset[str]().__contains__
@@ -517,6 +522,11 @@ class TableManifest(Manifest):
     def certified(self) -> list[str]:
         """The tasks."""
         return list(self.tasks)
+
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """Where the rows of each task come from."""
+        return {name: task.origin for name, task in self.tasks.items()}
 
     @property
     def baseline(self) -> str:

@@ -68,6 +68,11 @@ class Suite:
         """Of the main benchmark definition."""
         return self.manifest.name
 
+    @property
+    def tasks(self) -> Mapping[str, TaskEntry]:
+        """The tables of which rows were made hard, by task: none but in a suite of tables."""
+        return {}
+
     @classmethod
     def load(cls: type[SomeSuite], directory: str | Path) -> SomeSuite:
         """Open the suite in ``directory``, where it holds what this class reads.

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from amlb_ext.core.display import text_table
 from amlb_ext.core.paths import amlb_places
-from amlb_ext.core.task import Kind
+from amlb_ext.core.task import Kind, Origin
 from amlb_ext.suite.manifest import AmlbTask, BenchmarkTask, Place
 from amlb_ext.suite.read_record import Count, InnerPath, PlainName, check_distinct
 from amlb_ext.suite.repeatable import RepeatableManifest
@@ -128,6 +128,14 @@ class TaskFolder(RepeatableManifest):
     def main_names(self) -> set[str]:
         """The names of all tasks."""
         return {task.name for task in self.tasks}
+
+    @property
+    def origins(self) -> dict[str, Origin]:
+        """What the tasks say of themselves."""
+        return {
+            task.name: Origin(f"weird/{task.name}", {}, task.licence, task.citation)
+            for task in self.tasks
+        }
 
     @property
     def own_files(self) -> set[str]:

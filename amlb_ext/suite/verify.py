@@ -63,7 +63,7 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
         suite = open_suite(directory)
     except SuiteError as error:
         return [str(error)]
-    waiting = _waiting_files(suite) if isinstance(suite, SuiteFiles) else {}
+    waiting = _waiting_files(suite)
     sentences = [*folder_faults(_suite_contents(suite, waiting))]
     sentences += stale_definitions(suite, where_it_stands=where_it_stands)
     for task, files in waiting.items():
@@ -74,9 +74,8 @@ def verify_suite(directory: str | Path, *, where_it_stands: bool = True) -> list
             "the table is back."
         )
     # what stands in the files, after what stands of them
-    if isinstance(suite, SuiteFiles):
-        for name in suite.tasks:
-            sentences += damaged_certificate(suite.layout, name).values()
+    for name in suite.tasks:
+        sentences += damaged_certificate(suite.layout, name).values()
     sentences += _pair_faults(suite)
     if where_it_stands:
         sentences += _derived_faults(suite)
@@ -172,7 +171,7 @@ def _croissant_faults(suite: Suite) -> Iterator[str]:
             yield f"{path.name} does not describe {file} as it is in the manifest."
 
 
-def _waiting_files(suite: SuiteFiles) -> dict[str, set[str]]:
+def _waiting_files(suite: Suite) -> dict[str, set[str]]:
     """Return the files of finished, unchanged folds of tasks that the suite does not have."""
     layout = suite.layout
     by_task: dict[str, set[str]] = {}

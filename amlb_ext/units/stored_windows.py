@@ -211,8 +211,3 @@ class ForecastSuite(Suite):
             ForecastTable(entry=entry, folder=entry.folder_in(self.layout))
             for entry in self.manifest.tables
         )
-
-    @property
-    def tasks(self) -> tuple[ForecastTask, ...]:
-        """The AMLB tasks of all tables."""
-        return tuple(self.manifest.listed)

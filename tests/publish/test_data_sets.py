@@ -181,7 +181,7 @@ def test_a_folder_of_tasks_is_a_data_set_too(tmp_path):
     header, body = header_of(out)
     assert [entry["config_name"] for entry in header["configs"]] == ["digits_few.0"]
     assert header["license"] == "apache-2.0"
-    with pytest.raises(PublishError, match="holds weird tasks"):
+    with pytest.raises(SuiteError, match="holds weird tasks"):
         export_openml_files(tmp_path / "w", tmp_path / "files")
     assert "nothing was made hard" in body
 

@@ -34,7 +34,7 @@ from amlb_ext.publish.export.base_url import check_base_url
 from amlb_ext.publish.export.folder import UPLOAD, ExportFolder, about_suite
 from amlb_ext.suite.definition import yaml_text
 from amlb_ext.suite.layout import Layout
-from amlb_ext.suite.reader import Suite, SuiteFiles, open_suite
+from amlb_ext.suite.reader import Suite, open_suite
 from amlb_ext.suite.shared_files import read_own_entries, read_suite_part
 
 #: Files of a suite that stand as they are in an export.
@@ -420,9 +420,8 @@ def all_members(suite: Suite) -> Iterator[Member]:
     layout = suite.layout
     # what is written after the manifest, and the manifest itself, it cannot list
     later = [layout.manifest]
-    if isinstance(suite, SuiteFiles):
-        for task in suite.tasks:
-            later += [layout.task_certificate(task), layout.task_null(task)]
+    for task in suite.tasks:
+        later += [layout.task_certificate(task), layout.task_null(task)]
     for path in later:
         file = layout.relative(path)
         if path.is_file() and file not in files:
