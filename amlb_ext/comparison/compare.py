@@ -309,7 +309,7 @@ def compare_labelled(
     all_rows = rows
     folds = None if cv is None else read_folds(cv, rows, seed, align=align)
     for model in (baseline, *others):
-        if model.is_predictions and isinstance(cv, int):
+        if model.is_predictions and isinstance(cv, int | np.integer):
             raise ConfigError(
                 f"{model.name} is given as predictions, and cv={cv} does not tell the fold of each "
                 "row",

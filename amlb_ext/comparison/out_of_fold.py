@@ -23,6 +23,7 @@ from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.models.adapter import ModelAdapter, describe_error
 from amlb_ext.models.answers import Answers
 from amlb_ext.models.columns import Align, align_rows
+from amlb_ext.models.given_table import target_values
 from amlb_ext.swap.harm import bootstrap_rows
 from amlb_ext.units.labelled import LabelledRows
 
@@ -81,9 +82,9 @@ def read_folds(
     ----------
     cv : int, splitter or iterable of (train, test)
         A number of folds, which keep groups together and times in order; a splitter of
-        scikit-learn; positions, as its ``split`` returns them, or masks; or the fold of each row,
-        -1 where it is never tested, as in ``PredefinedSplit``. Several divisions one after the
-        other are repetitions.
+        scikit-learn; positions in the table, as its ``split`` returns them, or masks; or the fold
+        of each row, -1 where it is never tested, as in ``PredefinedSplit``. Several divisions one
+        after the other are repetitions.
     rows : LabelledRows
     seed : int
     align : {'auto', 'index', 'position'}
@@ -95,16 +96,17 @@ def read_folds(
         Folds that overlap, that hold a group on both sides, or test rows unequally often.
     """
     n, order = len(rows), rows.task.order
-    if isinstance(cv, bool) or (isinstance(cv, int) and not 2 <= cv <= n):
+    is_number = isinstance(cv, int | np.integer)
+    if isinstance(cv, bool) or (is_number and not 2 <= cv <= n):
         raise ConfigError(f"cv is {cv}", f"give a number of folds from 2 to {n}")
-    if isinstance(cv, int):
+    if is_number:
         codes = rows.y.astype(int) if rows.is_classification else np.zeros(n, dtype=int)
         n_classes = len(rows.labels) if rows.is_classification else 0
         part_seed = derive_int_seed(seed, "compare", "folds")
-        splits = list(cross_folds(codes, n_classes, cv, part_seed, order))
-    elif _are_fold_numbers(cv) and len(cv) == len(rows.table):
+        splits = list(cross_folds(codes, n_classes, int(cv), part_seed, order))
+    elif _are_fold_numbers(cv):
         aligned = align_rows(cv, rows.table.rows, what="cv", align=align)
-        number = _number_folds(pd.Series(aligned), "cv")[rows.task.row_ids]
+        number = _number_folds(target_values(aligned), "cv")[rows.task.row_ids]
         splits = [
             (np.flatnonzero(number != fold), np.flatnonzero(number == fold))
             for fold in np.unique(number[number != NEVER_TESTED])
@@ -126,7 +128,10 @@ def read_folds(
             ) from error
     else:
         try:
-            splits = [(_as_positions(train), _as_positions(test)) for train, test in cv]
+            splits = [
+                (_as_positions(train, rows), _as_positions(test, rows))
+                for train, test in cv
+            ]
         except (TypeError, ValueError):
             raise ConfigError(
                 f"cv is a {type(cv).__name__}",
@@ -177,29 +182,48 @@ def _number_folds(folds: pd.Series, what: str) -> np.ndarray:
     return np.where(is_tested[numbers], numbers, NEVER_TESTED)
 
 
-def _as_positions(rows: Any) -> np.ndarray:
-    """Return rows by position, which a mask gives, too."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+def _as_positions(part: Any, rows: LabelledRows) -> np.ndarray:
+    """Return positions among the rows with a target, from positions in the table or a mask of it.
+
+    Raises
+    ------
+    TypeError
+        They are no whole numbers.
+    """
+    part, n = np.asarray(part, dtype=None if len(part) else int), len(rows.table)
+    if part.dtype == bool:
+        if part.shape != (n,):
+            raise DataError(
+                f"a mask of cv has the shape {part.shape}, and the table {n} rows",
+                "give one truth value for each row",
+            )
+        part = np.flatnonzero(part)
+    if len(part) and (part.min() < 0 or part.max() >= n):
+        raise DataError(
+            f"cv names positions from {part.min()} to {part.max()}, and the table has 0 to {n - 1}",
+            "give positions as scikit-learn's splitters return them",
+        )
+    labelled = np.full(n, -1)
+    labelled[rows.task.row_ids] = np.arange(len(rows))
+    own = labelled[part.astype(int, casting="same_kind")]
+    return own[own >= 0]
 
 
 def _are_fold_numbers(cv: Any) -> bool:
     """Whether a fold is given for each row, rather than positions."""
-    if isinstance(cv, list | tuple):
-        return all(np.isscalar(each) for each in cv) and len(cv) > 0
-    return (
-        isinstance(cv, np.ndarray | pd.Series) and cv.ndim == 1 and cv.dtype != object
-    )
+    if not hasattr(cv, "__len__") or getattr(cv, "ndim", 1) != 1 or not len(cv):
+        return False
+    values = cv.to_pandas() if hasattr(cv, "to_pandas") else cv
+    return all(map(pd.api.types.is_scalar, values))
 
 
 def _check_fold(
     number: int, train: np.ndarray, test: np.ndarray, rows: LabelledRows
 ) -> None:
-    n = len(rows)
     for what, part in (("train", train), ("test", test)):
-        if not len(part) or part.min() < 0 or part.max() >= n:
+        if not len(part):
             raise DataError(
-                f"the {what} rows of fold {number} are none, or no positions from 0 to {n - 1}",
+                f"fold {number} has no {what} rows with a target",
                 "give positions as scikit-learn's splitters return them",
             )
     if len(np.unique(test)) < len(test):

@@ -5,6 +5,7 @@ import json
 import joblib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -127,7 +128,10 @@ def test_by_cross_validation_each_row_is_judged_by_models_that_have_not_seen_it(
     lettered = X.set_axis([f"row {k}" for k in range(300)])
     labelled = pd.Series(number, index=lettered.index)
     masks = [(number != k, number == k) for k in range(5)]
-    for rows, cv in ((X, masks), (lettered, labelled.sample(frac=1, random_state=0))):
+    named = np.array(["ABCDE"[k] for k in number], dtype=object)
+    shuffled = labelled.sample(frac=1, random_state=0)
+    of_rows = (masks, named, pa.chunked_array([number]), number.tolist())
+    for rows, cv in (*((X, cv) for cv in of_rows), (lettered, shuffled)):
         again = hs.compare(own, {"tree": other}, rows, y.to_numpy(), cv=cv)
         assert again.contrasts.equals(given.contrasts)
     with pytest.raises(HardsynthError, match="F is given as predictions, and cv=5"):
@@ -144,6 +148,25 @@ def test_by_cross_validation_each_row_is_judged_by_models_that_have_not_seen_it(
     by_folds = given.row("tree", "overall")
     width = (by_folds["high"] - by_folds["low"]) / (by_rows["high"] - by_rows["low"])
     assert width == pytest.approx(1.5)  # the root of 1 + 5 * 1/4
+
+
+def test_folds_are_those_of_the_table_where_targets_are_missing():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = X["a"] + rng.normal(size=300)
+    y[rng.choice(300, 40, replace=False)] = np.nan
+    known = y.notna().to_numpy()
+    positions = list(KFold(5).split(X))
+    own, number = np.empty(300), np.empty(300, dtype=int)
+    for k, (train, test) in enumerate(positions):
+        learnt = train[known[train]]
+        own[test] = Ridge().fit(X.iloc[learnt], y.iloc[learnt]).predict(X.iloc[test])
+        number[test] = k
+    by_hand = np.mean((own - y)[known] ** 2)
+    masks = [(number != k, number == k) for k in range(5)]
+    for cv in (positions, masks, number):
+        result = hs.compare(Ridge(), {"G": Ridge(alpha=9)}, X, y, cv=cv)
+        assert result.row("G", "overall")["rmse_f"] == pytest.approx(by_hand**0.5)
 
 
 def test_groups_stay_on_one_side_of_every_fold():
@@ -168,7 +191,10 @@ def test_groups_stay_on_one_side_of_every_fold():
         ({"cv": 1}, "cv"),
         ({"cv": "five"}, "five"),
         ({"cv": [([0, 1], [1, 2])]}, "row 1"),
-        ({"cv": [([0, 1], [900])]}, "fold 1"),
+        ({"cv": [([0, 1], [900])]}, "900"),
+        ({"cv": [([0, 1], [])]}, "fold 1"),
+        ({"cv": [([True, False], [2])]}, "(2,)"),
+        ({"cv": np.arange(50) % 5}, "50 rows"),
         ({"cv": []}, "cv"),
         ({"cv": ShuffleSplit(3, random_state=0)}, "times and others 1"),
         ({"cv": 5, "train": (np.ones((9, 1)), np.ones(9))}, "train"),
