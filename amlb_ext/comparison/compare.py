@@ -301,7 +301,9 @@ def compare_labelled(
         left_out=left_out,
         declared=declared,
     )
-    named = read_segments(segments, rows.table.frame)
+    named = read_segments(
+        segments, rows.table.frame, beside=rows.table.rows, align=align
+    )
     old = None
     if train is not None:
         old = models.read_training_rows(train, align=align)
@@ -423,10 +425,14 @@ def _answers(
     """Return what a model answers to the rows that are compared, by repetition of the folds."""
     if folds is None:
         return [predict_rows(model, rows)]
+    tested = np.flatnonzero(folds.tested)
+    if model.is_predictions:
+        # they were made out of fold already; what is never tested may lack
+        return [predict_rows(model, rows.take(tested))]
     said = predict_out_of_fold(
         model, rows, folds, seed, is_bootstrapped=is_bootstrapped
     )
-    return [each.take(np.flatnonzero(folds.tested)) for each in said]
+    return [each.take(tested) for each in said]
 
 
 def _side(rows: LabelledRows, loss: Loss, answers: Sequence[Answers]) -> Side:

@@ -108,7 +108,7 @@ def compare_losses(
                 for number, name in enumerate(columns.columns)
             }
         )
-    named = read_segments(segments, table.frame)
+    named = read_segments(segments, table.frame, beside=table.rows, align=align)
     order, left_out = read_row_order(table, groups, time, align=align)
     is_bad, rule = _call_bad(loss_f)
     region = RegionWeights(reason="no table was given to learn from where F fails")

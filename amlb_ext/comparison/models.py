@@ -28,8 +28,9 @@ def predict_rows(model: ModelAdapter, rows: LabelledRows) -> Answers:
         The model fails, lacks a column, or answers what is no prediction; or what is made of its
         answers contradicts them.
     """
-    whole = model.answer(rows.table, rows.labels, rows.task.target_name)
-    answers = whole.take(rows.task.row_ids)
+    answers = model.answer(
+        rows.table, rows.labels, rows.task.target_name, rows.task.row_ids
+    )
     if rows.is_classification:
         check_answers(answers, rows.y, rows.y_given, model.name)
         return answers

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import PredefinedSplit
 
 from amlb_ext.comparison.models import predict_rows
 from amlb_ext.core.display import format_count
@@ -96,6 +97,9 @@ def read_folds(
         Folds that overlap, that hold a group on both sides, or test rows unequally often.
     """
     n, order = len(rows), rows.task.order
+    if isinstance(cv, PredefinedSplit):
+        # its folds are of all rows, whatever it is asked to split
+        cv = cv.test_fold
     is_number = isinstance(cv, int | np.integer)
     if isinstance(cv, bool) or (is_number and not 2 <= cv <= n):
         raise ConfigError(f"cv is {cv}", f"give a number of folds from 2 to {n}")
@@ -291,9 +295,6 @@ def predict_out_of_fold(
     ModelError
         The model cannot be cloned or fitted.
     """
-    if model.is_predictions:
-        # they were made out of fold already
-        return [predict_rows(model, rows)]
     order = rows.task.order
     group = None if order is None else order.group
     answers = []

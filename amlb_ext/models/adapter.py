@@ -137,8 +137,14 @@ class ModelAdapter:
         has_all = hasattr(self.model, "get_params") and hasattr(self.model, "fit")
         return has_all and not self.is_predictions
 
-    def answer(self, table: GivenTable, labels: Labels, target: str = "") -> Answers:
-        """Return what the model answers to all rows of a table, in one call.
+    def answer(
+        self,
+        table: GivenTable,
+        labels: Labels,
+        target: str = "",
+        rows: np.ndarray | None = None,
+    ) -> Answers:
+        """Return what the model answers to rows of a table, which it is given whole.
 
         Parameters
         ----------
@@ -147,6 +153,9 @@ class ModelAdapter:
             Empty for a regression.
         target : str, optional
             Its name: predictions may have a copy of it beside them.
+        rows : ndarray of shape (m,), int, optional
+            Positions of the rows that are asked for, all when omitted: of the others predictions
+            may lack.
 
         Returns
         -------
@@ -167,14 +176,17 @@ class ModelAdapter:
                 features=table.frame,
                 target=target,
                 align=self.align,
+                rows=rows,
             )
         if not hasattr(self._asked, "predict"):
             said = self._ask(None, table)
-            return interpret_predictions(said, labels, self.name, n=len(table))
-        if not len(labels):
+            answers = interpret_predictions(said, labels, self.name, n=len(table))
+        elif not len(labels):
             said = self._ask("predict", table)
-            return answers_of_numbers(said, len(table), self.name)
-        return self._answer_classes(table, labels)
+            answers = answers_of_numbers(said, len(table), self.name)
+        else:
+            answers = self._answer_classes(table, labels)
+        return answers if rows is None else answers.take(rows)
 
     def _answer_classes(self, table: GivenTable, labels: Labels) -> Answers:
         n = len(table)

@@ -123,10 +123,10 @@ def target_values(y: Any) -> pd.Series:
     values = y if keeps_gaps else np.asarray(y)
     if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if getattr(values, "ndim", 1) != 1:
-        raise DataError(
-            f"y has the shape {np.shape(values)}", "give one target for each row"
-        )
+    fields = getattr(getattr(values, "dtype", None), "names", None)
+    if getattr(values, "ndim", 1) != 1 or fields:
+        form = f"the fields {', '.join(fields)}" if fields else f"the shape {np.shape(values)}"
+        raise DataError(f"y has {form}", "give one target for each row")
     return pd.Series(values)
 
 

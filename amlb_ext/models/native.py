@@ -101,8 +101,15 @@ def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -
 _RANKS = re.compile(r"rank|Pair|Query|xendcg|StochasticFilter|YetiRank")
 
 
+#: What models of scikit-survival that predict risks have, or say; and XGBoost's objective.
+_SURVIVAL, _PREDICTS_RISK = "predict_survival_function", "_predict_risk_score"
+_RISK = "survival:cox"
+
+
 def refuse_ranker(model: Any, name: str) -> None:
     """Raise ``ModelError`` for a model whose scores order rows, and are in no unit of the target.
+
+    They rank the rows of a query, or say how early an event comes, where more is earlier.
 
     Parameters
     ----------
@@ -126,6 +133,13 @@ a query (give a classifier or a regressor)
         raise ModelError(
             f"{name} is of the class {kind}, whose scores order the rows of a query",
             "give a classifier or a regressor",
+        )
+    says_risk = hasattr(last, _SURVIVAL) or attribute_of(last, _PREDICTS_RISK) is True
+    if says_risk or objective == _RISK:
+        raise ModelError(
+            f"{name} is of the class {kind}, a model of survival, whose scores are risks and no "
+            "times",
+            "give a function of the rows that returns the times it predicts",
         )
 
 

@@ -148,6 +148,7 @@ def interpret_predictions(
     features: pd.DataFrame | None = None,
     target: str = "",
     align: Align = "auto",
+    rows: np.ndarray | None = None,
 ) -> Answers:
     """Return predictions as numbers: in the target's unit, or probabilities of the labels.
 
@@ -171,6 +172,8 @@ def interpret_predictions(
         Name of the target: a column of that name beside predictions holds what is true.
     align : {'auto', 'index', 'position'}
         See :mod:`amlb_ext.models.columns`.
+    rows : ndarray of shape (m,), int, optional
+        Positions of the rows whose predictions are asked for; the others may lack.
 
     Returns
     -------
@@ -202,6 +205,10 @@ def interpret_predictions(
         given = with_truth(given, target, labels)
     if isinstance(given, pd.DataFrame) and features is not None:
         given = join_by_shared_columns(given, features, name, labels)
+    if rows is not None and n == len(given):
+        is_frame = isinstance(given, pd.DataFrame | pd.Series)
+        given = given.iloc[rows] if is_frame else [given[row] for row in rows]
+        n = len(rows)
     answers = _interpret(given, labels, name, len(given) if n is None else n)
     if not isinstance(given, pd.DataFrame) or TRUTH_COLUMN not in given:
         return answers

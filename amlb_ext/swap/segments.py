@@ -29,6 +29,7 @@ from amlb_ext.core.display import format_number, is_known
 from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.unit import Unit
 from amlb_ext.models.answers import label_text
+from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.swap.contrast import FEWEST_CHANGED, Contrast
 from amlb_ext.units.conditions import plain_number, short_number
 
@@ -52,6 +53,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 #: "25 <= age" is "age >= 25"
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+#: From values and the name of their segment to the values in the order of the rows.
+_Align = Callable[[Any, str], pd.Series]
 #: Between two conditions.
 _AND = re.compile(r"\s+and\s+")
 
@@ -74,7 +77,9 @@ class Segment:
         return Segment(name=self.name, inside=self.inside[rows])
 
 
-def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
+def read_segments(
+    given: Any, table: pd.DataFrame, *, beside: Any = None, align: Align = "auto"
+) -> list[Segment]:
     """Return the segments that a user means.
 
     Parameters
@@ -86,11 +91,16 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
         mapping, from the name of a segment to a mask, a column or a condition, or from a column of
         numbers to the edges of its intervals.
     table : DataFrame of n rows
+    beside : object of n rows, optional
+        The rows as the user gave them, which a Series belongs to by its index; default: ``table``.
+    align : {'auto', 'index', 'position'}
+        See :func:`amlb_ext.models.columns.align_rows`.
 
     Raises
     ------
     ConfigError, DataError
-        A column or a form that is not known, or a segment of all rows or of none.
+        A column or a form that is not known, an index that does not tell which rows are meant, or
+        a segment of all rows or of none.
 
     Examples
     --------
@@ -108,9 +118,15 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     is_one = isinstance(given, str | Mapping | pd.DataFrame)
     if is_one or not isinstance(given, Iterable) or _is_of_rows(given, len(table)):
         given = [given]
+
+    def aligned(values: Any, name: str) -> pd.Series:
+        rows = table if beside is None else beside
+        own = align_rows(values, rows, what=f"segment {name!r}", align=align)
+        return pd.Series(own).reset_index(drop=True)
+
     segments: list[Segment] = []
     for number, each in enumerate(given, start=1):
-        segments += _segments_of(each, table, number)
+        segments += _segments_of(each, table, number, aligned)
     names = [segment.name for segment in segments]
     for segment in segments:
         inside, name = segment.inside, segment.name
@@ -127,30 +143,34 @@ def read_segments(given: Any, table: pd.DataFrame) -> list[Segment]:
     return segments
 
 
-def _segments_of(given: Any, table: pd.DataFrame, number: int) -> list[Segment]:
+def _segments_of(
+    given: Any, table: pd.DataFrame, number: int, aligned: _Align
+) -> list[Segment]:
     if isinstance(given, Segment):
         return [given]
     if isinstance(given, Mapping | pd.DataFrame):
         return [
             segment
             for name, each in given.items()
-            for segment in _named_segments(str(name), each, table)
+            for segment in _named_segments(str(name), each, table, aligned)
         ]
     if isinstance(given, str):
         if given in table.columns:
             return _of_column(given, table[given])
         return [Segment(name=given, inside=_meets(given, table))]
     name = getattr(given, "name", None) or f"segment {number}"
-    return _of_values(str(name), given, table)
+    return _of_values(str(name), given, aligned)
 
 
-def _named_segments(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
+def _named_segments(
+    name: str, given: Any, table: pd.DataFrame, aligned: _Align
+) -> list[Segment]:
     if isinstance(given, str):
         return [Segment(name=name, inside=_meets(given, table))]
     is_of_rows = np.ndim(given) == 1 and len(given) == len(table)
     if name in table.columns and not is_of_rows:
         return _intervals(name, given, table[name])
-    return _of_values(name, given, table)
+    return _of_values(name, given, aligned)
 
 
 def _is_of_rows(given: Any, n: int) -> bool:
@@ -162,26 +182,14 @@ def _is_of_rows(given: Any, n: int) -> bool:
     return is_flat and (len(given) == n or np.asarray(given).dtype == bool)
 
 
-def _of_values(name: str, given: Any, table: pd.DataFrame) -> list[Segment]:
+def _of_values(name: str, given: Any, aligned: _Align) -> list[Segment]:
     """Return the segment of a mask, or those of a column that the table does not have."""
     if np.ndim(given) != 1:
         raise ConfigError(
             f"segment {name!r} is of type {type(given).__name__}",
             "give a column, a condition such as 'age < 25', or a mask of booleans",
         )
-    values = given if isinstance(given, pd.Series) else pd.Series(given)
-    if isinstance(given, pd.Series) and not given.index.equals(table.index):
-        if len(given) != len(table) or set(given.index) != set(table.index):
-            raise DataError(
-                f"segment {name!r} has another index than the rows",
-                "give a mask or a column of the same rows, or an array by position",
-            )
-        values = given.reindex(table.index)
-    if len(values) != len(table):
-        raise DataError(
-            f"segment {name!r} has {len(values)} entries for {len(table)} rows",
-            "give one entry for each row",
-        )
+    values = aligned(given, name)
     # truth values may come as objects, or in a type that knows missing ones
     is_mask = pd.api.types.is_bool_dtype(values.infer_objects())
     if is_mask and not values.isna().any():
@@ -320,7 +328,8 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
         column
     ):
         # of texts 01 and 1 are two values
-        is_equal = (column.map(label_text, na_action="ignore") == value).to_numpy()
+        texts = column.astype(object).map(label_text, na_action="ignore")
+        is_equal = (texts == value).to_numpy(dtype=bool, na_value=False)
         if is_number and not is_equal.any():
             with contextlib.suppress(ValueError):
                 are_equal = column == _as_number(value)
@@ -331,14 +340,13 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
                 "write a value as it stands in the table; conditions are joined by 'and' alone",
             )
         return np.asarray((~is_equal if operator == "!=" else is_equal) & known)
-    values: Any = column
     try:
-        if pd.api.types.is_datetime64_any_dtype(column):
+        values = column if is_number else _ordered_values(column)
+        if pd.api.types.is_datetime64_any_dtype(values):
             value = pd.Timestamp(value)
-            if column.dt.tz is not None and value.tz is None:
-                value = value.tz_localize(column.dt.tz)
+            if values.dt.tz is not None and value.tz is None:
+                value = value.tz_localize(values.dt.tz)
         else:
-            values = column if is_number else column.astype(float)
             value = _as_number(value)
         compared = _OPERATORS[operator](values, value)
     except (TypeError, ValueError):
@@ -347,6 +355,24 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
             "compare numbers and dates by <, texts by =; conditions are joined by 'and' alone",
         ) from None
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
+
+
+def _ordered_values(column: pd.Series) -> pd.Series:
+    """Return dates or numbers, which texts and objects may stand for, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        They are neither numbers, nor dates as ISO 8601 writes them.
+    """
+    # days of Arrow count as dates, too, and have no zone that could be asked
+    if pd.api.types.is_datetime64_any_dtype(column) and hasattr(column.array, "tz"):
+        return column
+    objects = column.astype(object)
+    try:
+        return objects.astype(float)
+    except (TypeError, ValueError):
+        return pd.to_datetime(objects, format="ISO8601")
 
 
 def _as_number(text: str) -> int | float:
