@@ -361,7 +361,7 @@ def compare_labelled(
     compared = replace(judged.compared, refits=_losses_of_fits(refit_sides))
     if folds is not None:
         compared = replace(compared, widening=folds.widening)
-        notes.append(folds.text)
+        notes += folds.notes
     judged = replace(judged, compared=compared)
     fits = None
     if claim == "recipes" and folds is None:

@@ -42,10 +42,13 @@ class Folds:
         In each, no row is tested twice.
     tested : ndarray of shape (n,), bool
         Rows that are tested, each of them in every repetition.
+    backward : int
+        Folds whose models are fitted on rows later than some that they are tested on.
     """
 
     repeats: tuple[CvSplits, ...]
     tested: np.ndarray
+    backward: int = 0
 
     @property
     def widening(self) -> float:
@@ -72,6 +75,19 @@ class Folds:
             f"tables of this size; variances are {self.widening:.2f} times those of rows, since "
             "the fits of two folds share most of their rows"
         )
+
+    @property
+    def notes(self) -> list[str]:
+        """Return :attr:`text`, and whether models have seen what was later."""
+        if not self.backward:
+            return [self.text]
+        n_folds = sum(map(len, self.repeats))
+        return [
+            self.text,
+            f"in {self.backward} of {n_folds} folds models are fitted on rows later than some that "
+            "they are tested on, which says nothing of the future: give cv a number of folds, or "
+            "rows in the order of time to TimeSeriesSplit",
+        ]
 
 
 def read_folds(
@@ -154,7 +170,11 @@ def read_folds(
             f"cv tests some rows {often.max()} times and others {often.min()}",
             "give KFold or RepeatedKFold, which test each row as often as any other",
         )
-    return Folds(repeats=repeats, tested=tested)
+    backward = 0
+    if order is not None and order.time is not None:
+        time = order.time
+        backward = sum(time[train].max() > time[test].min() for train, test in splits)
+    return Folds(repeats=repeats, tested=tested, backward=int(backward))
 
 
 def read_fold_column(name: str, frame: pd.DataFrame) -> np.ndarray:

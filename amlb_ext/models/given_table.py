@@ -125,7 +125,11 @@ def target_values(y: Any) -> pd.Series:
         values = values[:, 0]
     fields = getattr(getattr(values, "dtype", None), "names", None)
     if getattr(values, "ndim", 1) != 1 or fields:
-        form = f"the fields {', '.join(fields)}" if fields else f"the shape {np.shape(values)}"
+        form = (
+            f"the fields {', '.join(fields)}"
+            if fields
+            else f"the shape {np.shape(values)}"
+        )
         raise DataError(f"y has {form}", "give one target for each row")
     return pd.Series(values)
 

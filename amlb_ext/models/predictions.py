@@ -206,8 +206,12 @@ def interpret_predictions(
     if isinstance(given, pd.DataFrame) and features is not None:
         given = join_by_shared_columns(given, features, name, labels)
     if rows is not None and n == len(given):
-        is_frame = isinstance(given, pd.DataFrame | pd.Series)
-        given = given.iloc[rows] if is_frame else [given[row] for row in rows]
+        if isinstance(given, pd.DataFrame | pd.Series):
+            given = given.iloc[rows]
+        elif isinstance(given, np.ndarray):
+            given = given[rows]
+        else:
+            given = [given[row] for row in rows]
         n = len(rows)
     answers = _interpret(given, labels, name, len(given) if n is None else n)
     if not isinstance(given, pd.DataFrame) or TRUTH_COLUMN not in given:
@@ -470,8 +474,8 @@ def _check_fresh(ours: pd.Series, theirs: pd.Series, name: str) -> None:
     is_unclear = fresh.equals(ours) or fresh.equals(theirs) or not theirs.is_unique
     if is_unclear and not ours.equals(theirs):
         raise ModelError(
-            f"{name} and the table keep the same numbers of rows as their index, in different "
-            "orders, so it is not clear which rows belong together",
+            f"{name} and the table number the same rows in different orders, so it is not clear "
+            "which rows belong together",
             "write both files without an index if they are in one order, or give both an id",
         )
 

@@ -182,6 +182,12 @@ def _read_csv(path: Path, csv_format: CsvFormat) -> Table:
             if separator != ",":
                 header = _read_header(path, separator)
                 notes = (f"fields are separated by {_OTHER_SEPARATORS[separator]}",)
+        first = "".join(header[:1])
+        if first.startswith("sep=") or (first.startswith("#") and len(header) == 1):
+            raise DataError(
+                f"the first line of {path.name} begins with {first!r}, and names no columns",
+                "remove it: the first line names the columns",
+            )
         # Looked at before pandas does, which would rename the second one, "a.1".
         check_names(filter(None, header), path.name)
         _check_padding(path, len(header))
