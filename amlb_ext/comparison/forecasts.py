@@ -288,8 +288,12 @@ def judge_windows(
         plural = "s" if n_origins > 1 else ""
         # origins one step apart reach least far back
         advised = fewest_origins(failing.panel.horizon)
+        lost = failing.panel.left_out
+        counted = f", beside {len(lost)} that were left out" if lost else ""
+        first = f"; {lost[0].series}: {lost[0].reason}" if lost else ""
         raise DataError(
-            f"{n_series} series at {n_origins} origin{plural}: nothing valid can be said of so few",
+            f"{n_series} series at {n_origins} origin{plural}{counted}: nothing valid can be said "
+            f"of so few{first}",
             f"give {FEWEST_CLUSTERS} series or more, or ask for {advised} or more test origins "
             f"(--origins {advised} --step 1)",
         )

@@ -7,6 +7,7 @@ as one line and exits with status 2.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 from amlb_ext.core.display import escape_controls
@@ -122,7 +123,7 @@ def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     # a word of a name is nearer to it than letters in common
-    close = [name for name in names if word in name.split("_")]
+    close = [name for name in names if word in re.split(r"[_ ]", name)]
     close = close or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}known: {', '.join(names)}"

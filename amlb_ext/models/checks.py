@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from amlb_ext.core import row_losses
 from amlb_ext.core.errors import DataError, ModelError
-from amlb_ext.core.frames import number_rows
+from amlb_ext.core.frames import number_rows, repeats_earlier
 from amlb_ext.core.numbers import are_rounded
 from amlb_ext.core.task import Task
 from amlb_ext.models.answers import (
@@ -270,6 +270,8 @@ def _spelling(label: str) -> str:
 MOST_SEEN = 0.02
 #: ... and by so many standard errors: halves of a small table may repeat few rows of each other.
 ERRORS = 2.5
+#: Share of rows that a feature tells apart where two of them tell what is a copy.
+TELLING = 0.9
 #: Significant digits that survive single precision and a text file.
 _DIGITS = 5
 
@@ -367,7 +369,8 @@ def count_copies(task: Task, fold: int) -> int:
     here. Rows that repeat by chance are Poisson counts of many rates, whose moments are log-convex:
     of ``f_k`` distinct rows that stand k times in the table,
     ``k f_k^2 <= (k + 1) f_(k-1) f_(k+1)``. A table that was stacked twice has more pairs than its
-    single rows and triples allow. Rows drawn with replacement look like chance.
+    single rows and triples allow. Rows drawn with replacement look like chance, but where two
+    features differ in nearly every other row: there chance makes no copies.
 
     Parameters
     ----------
@@ -380,6 +383,9 @@ def count_copies(task: Task, fold: int) -> int:
     copies = int(np.isin(numbers[split.test], numbers[split.train]).sum())
     if copies <= MOST_SEEN * len(split.test):
         return 0
+    distinct = task.features[~repeats_earlier(numbers)]
+    if (distinct.nunique() >= TELLING * len(distinct)).sum() >= 2:
+        return copies
     f = np.append(np.bincount(np.bincount(numbers)), (0, 0)).astype(float)
     fewer, own, more = f[1:-2], f[2:-1], f[3:]
     k = np.arange(2, len(f) - 1)

@@ -40,6 +40,9 @@ from amlb_ext.suite import SuiteFiles
 from amlb_ext.suite.reader import stored_predictions
 from amlb_ext.units.region import place_of_failure
 
+#: By how much probabilities that were rounded may miss 1 in a row, those of many classes too.
+_MOST_ROUNDED = 0.05
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
@@ -324,6 +327,8 @@ class ReadPredictions:
         Frameworks that name classes and give no probabilities.
     other_scores : dict of str to list of str
         By framework: where AMLB's score is not that of the predictions.
+    rescaled : dict of str to float
+        By framework what probabilities sum to that do not sum to 1.
     """
 
     folds: list[int] = field(default_factory=list)
@@ -333,6 +338,7 @@ class ReadPredictions:
     renamed: set[str] = field(default_factory=set)
     only_labels: set[str] = field(default_factory=set)
     other_scores: dict[str, list[str]] = field(default_factory=dict)
+    rescaled: dict[str, float] = field(default_factory=dict)
 
     def add(
         self,
@@ -363,7 +369,9 @@ class ReadPredictions:
         key = framework, fold
         chosen, known = None, COMPARED
         if labels:
-            f, chosen = _parse_classes(table, labels)
+            f, chosen, total = _parse_classes(table, labels)
+            if abs(total - 1) > _MOST_ROUNDED:
+                self.rescaled[framework] = total
             self.chosen[key] = chosen
             y = _class_codes(table["truth"], labels)
             if _names_labels_alone(table, labels):
@@ -391,7 +399,14 @@ class ReadPredictions:
             "f": _stack_folds(self.f, lengths, np.nan),
             "chosen": _stack_folds(self.chosen, lengths, -1),
             "only_labels": self.only_labels,
-            "warnings": score_warnings(self.other_scores),
+            "warnings": (
+                *score_warnings(self.other_scores),
+                *(
+                    f"{name}: the probabilities of a row sum to {total:.3g}. Each row is divided "
+                    "by its sum, as for AMLB's log loss."
+                    for name, total in sorted(self.rescaled.items())
+                ),
+            ),
         }
 
 
@@ -457,8 +472,11 @@ def _stack_folds(
 
 def _parse_classes(
     table: pd.DataFrame, labels: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return probabilities ``(n, C)``, and the codes of the classes that are named."""
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return probabilities ``(n, C)``, the codes of the classes that are named, and a sum.
+
+    The sum is the one farthest from 1 that a row has in the file.
+    """
     # Frameworks that encode labels may write a label's text with other case or space.
     codes = {normalize_text(label): code for code, label in enumerate(labels)}
     columns = {}
@@ -498,10 +516,10 @@ def _parse_classes(
             f"the probabilities of row {_first_row(is_invalid)} are negative or all zero",
             "run that fold again",
         )
-    # Rounded in the file, probabilities need not sum to 1.
+    # rounded in the file, they need not sum to 1
     f /= total[:, None]
     _check_decisions(f, chosen)
-    return f, chosen
+    return f, chosen, float(total[np.argmax(np.abs(total - 1))])
 
 
 def _class_codes(texts: pd.Series, labels: Sequence[str]) -> np.ndarray:

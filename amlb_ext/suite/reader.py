@@ -315,7 +315,8 @@ def read_manifest(path: Path) -> Manifest:
         is of another version, or names what is not inside the suite.
     """
     remedy = (
-        "run the command that made the suite again, or hardsynth verify DIR --repair"
+        "run the command that made the suite again, or hardsynth verify DIR --repair, which may "
+        "need --source SPEC"
     )
     check_no_links(path.parent.parent)
     content = open_sealed(path)

@@ -27,8 +27,9 @@ from amlb_ext.units.origins import Windows
 #: What the ensemble T is made of: methods of one series, and a model that learns from others.
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"
-#: A file's own copy of the target may be rounded by this many scales.
-_MOST_ROUNDED = 0.1
+#: A file's own copy of the target may be rounded by this many scales, to so many digits behind the
+#: point (less than none: to tens and hundreds).
+_MOST_ROUNDED, _DIGITS = 0.1, range(-3, 10)
 #: Groups of series that T's global model is cross-fitted over.
 _ENSEMBLE_GROUPS = 2
 
@@ -168,7 +169,14 @@ def _ask(
         return answer
     # a missing value differs from none
     gaps = np.abs(answer.truth - windows.future)
-    differs = gaps > _MOST_ROUNDED * windows.scale[:, None]
+    room = 1e-5 * np.abs(windows.future)
+    # from the finest on, so that of each window the coarsest that it shows holds
+    for digits in reversed(_DIGITS):
+        rounded = np.round(answer.truth, digits)
+        alike = np.isclose(rounded, answer.truth, rtol=1e-9, atol=0, equal_nan=True)
+        shows = alike.all(axis=1)
+        room[shows] = np.maximum(room[shows], 0.5000001 * 10.0**-digits)
+    differs = gaps > np.minimum(room, _MOST_ROUNDED * windows.scale[:, None])
     if differs.any():
         window, step = np.argwhere(differs)[0]
         raise ModelError(

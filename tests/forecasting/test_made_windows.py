@@ -125,7 +125,7 @@ def test_the_suite_holds_made_windows_that_verify_makes_again(suite):
     assert verify_folder(suite) == []
     loaded = ForecastSuite.load(suite)
     manifest = loaded.tables[0].entry.made
-    (task,) = [task for task in loaded.tasks if task.kind == "ga"]
+    (task,) = [task for task in loaded.manifest.listed if task.kind == "ga"]
     assert task.name == "toy_ga"
     written = pd.read_csv(suite / task.path)
     assert list(written) == ["item_id", "timestamp", "target"]
@@ -283,7 +283,7 @@ def test_made_windows_can_be_left_out_and_settings_of_rows_are_refused(
 ):
     out = tmp_path / "plain"
     assert generate(few, out, "--copies", "0", "--certificate", "none") == 0
-    kinds = {task.kind for task in ForecastSuite.load(out).tasks}
+    kinds = {task.kind for task in ForecastSuite.load(out).manifest.listed}
     assert kinds == {"full", "bad"}
     for flag, value in (
         ("--synthesizer", "copula"),

@@ -139,6 +139,20 @@ def test_a_table_whose_rows_were_copied_says_so():
     assert count_copies(replace(copied, folds=folds), 0) == 0
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+def test_few_copies_are_told_where_no_chance_makes_them(drawn):
+    table = numeric(400).features.assign(y=numeric(400).target)
+    more = table.iloc[:20]
+    if drawn:
+        # with replacement, as a bootstrap does
+        table, more = table.sample(400, replace=True, random_state=0), table.iloc[:0]
+    stacked = pd.concat([table, more], ignore_index=True)
+    task = split_task(make_task(stacked, "y", name="few"), SplitConfig(), 0)
+    fold = task.folds[0]
+    train = stacked.iloc[fold.train].drop_duplicates()
+    assert count_copies(task, 0) == len(stacked.iloc[fold.test].merge(train)) > 3
+
+
 @pytest.mark.parametrize("task", [chess(700), chess(700, 7), chess(2000, 7)])
 def test_rows_that_repeat_by_chance_are_no_copies(task):
     task = split_task(task, SplitConfig(), 0)

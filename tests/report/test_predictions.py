@@ -257,6 +257,8 @@ def test_probabilities_are_normalised(copied):
     copied.edit(CANDIDATE, "titanic_full", 0, thrice)
     after, refused = read(copied, "titanic_full")
     assert not refused
+    assert any("sum to 3. Each row is divided" in text for text in after.warnings)
+    assert before.warnings == ()
     np.testing.assert_allclose(after.f[CANDIDATE], before.f[CANDIDATE], rtol=1e-12)
     np.testing.assert_allclose(after.f[CANDIDATE].sum(axis=1), 1.0)
 
