@@ -67,14 +67,6 @@ def found():
     return calibrate(*ready(bent()))
 
 
-@pytest.fixture(scope="module")
-def whole():
-    """The same, each rung to its end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "HOPELESS", np.inf)
-        return calibrate(*ready(bent()))
-
-
 def test_the_same_again_whatever_the_test_rows(found):
     task, fold, config = ready(bent())
     test = task.folds[0].test
@@ -142,25 +134,28 @@ def test_the_largest_passing_rung_is_chosen(
     assert (made.why is not None) == (not passing)
 
 
-def test_where_labels_do_not_follow_a_large_kappa_fails(whole):
-    by_kappa = {rung.kappa: rung for rung in whole.rungs}
+def test_where_labels_do_not_follow_a_large_kappa_fails(found):
+    by_kappa = {rung.kappa: rung for rung in found.rungs}
     assert by_kappa[0.5].z2 > 4
     assert by_kappa[0.5].label_support < -0.1
-    assert whole.passed
-    assert 0 < whole.kappa < 0.5
-    best = by_kappa[whole.kappa]
+    assert found.passed
+    assert 0 < found.kappa < 0.5
+    best = by_kappa[found.kappa]
     assert best.z2 <= 1
     assert best.tau >= 0.8
     assert best.label_support > by_kappa[0.5].label_support
 
 
-def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, whole):
-    assert found.kappa == whole.kappa
-    first, to_its_end = found.rungs[0], whole.rungs[0]
+@pytest.mark.exhaustive
+def test_a_hopeless_rung_ends_early_and_changes_no_choice(found, monkeypatch):
+    monkeypatch.setattr(module, "HOPELESS", 3.0)
+    early = calibrate(*ready(bent()))
+    assert early.kappa == found.kappa
+    first, whole = early.rungs[0], found.rungs[0]
     assert not first.passed
-    assert first.rows < to_its_end.rows
+    assert first.rows < whole.rows
     assert "first parts" in first.why
-    assert found.rungs[-1] == whole.rungs[-1]
+    assert early.rungs[-1] == found.rungs[-1]
 
 
 @pytest.mark.parametrize("engine", [genetic_search, genetic_search_deap])
