@@ -185,30 +185,27 @@ def _dependent_columns(sample: _Sample) -> Iterator[tuple[int, list[int]]]:
     """Return columns that those taken before give, but for rounding, with the latter.
 
     Each step takes the column of which most is left, and sweeps it out of the others (the sweep
-    operator; Goodnight, The American Statistician 33, 1979).
+    operator; Goodnight, The American Statistician 33, 1979). Of the swept matrix only the factors
+    of the sources and the diagonal are kept, which of thousands of columns is a small part.
     """
-    swept = sample.correlation.copy()
-    n_columns = len(swept)
-    is_open = np.ones(n_columns, dtype=bool)
+    left = sample.correlation.diagonal().copy()
+    is_open = np.ones(len(left), dtype=bool)
     sources: list[int] = []
+    factors = np.empty((0, len(left)))
     while is_open.any() and len(sources) < len(sample.numbers) / ROWS_PER_COLUMN:
-        left = np.where(is_open, swept.diagonal(), -1.0)
-        pivot = int(left.argmax())
+        pivot = int(np.where(is_open, left, -1.0).argmax())
         is_open[pivot] = False
         if left[pivot] <= FIT_ERROR**2:
             return
+        # what the sources leave of each column's correlation with the pivot
+        rest = sample.correlation[pivot] - sample.correlation[pivot, sources] @ factors
+        own = rest / left[pivot]
+        factors = np.vstack([factors - np.outer(factors[:, pivot], own), own])
+        left -= rest * own
         sources.append(pivot)
-        row = swept[pivot] / swept[pivot, pivot]
-        column = swept[:, pivot].copy()
-        diagonal = swept[pivot, pivot]
-        swept -= np.outer(column, row)
-        swept[pivot] = row
-        swept[:, pivot] = -column / diagonal
-        swept[pivot, pivot] = 1 / diagonal
-        factors = np.abs(swept[sources])
-        everything = sample.rounding + sample.rounding[sources] @ factors
+        everything = sample.rounding + sample.rounding[sources] @ np.abs(factors)
         noise = _most_noise(sample.rounding, everything)
-        is_given = is_open & (swept.diagonal() <= np.square(noise))
+        is_given = is_open & (left <= np.square(noise))
         is_open &= ~is_given
         for target in np.flatnonzero(is_given).tolist():
             yield target, list(sources)
