@@ -273,14 +273,14 @@ class ImportedForecaster(_OneByOne):
     Notes
     -----
     ``predict(H)`` returns ``(H,)`` means. ``predict_quantiles(H, levels)``, where the object has
-    it, returns ``(H, Q)``. Where ``fit`` has a parameter ``known``, all three are given it: the
-    columns known beforehand, ``(n, k)`` over the past and ``(H, k)`` behind it.
+    it, returns ``(H, Q)``. Where ``fit`` has a parameter ``known``, those of the three that have it
+    are given the columns known beforehand, ``(n, k)`` over the past and ``(H, k)`` behind it.
     """
 
     @property
     def takes_known(self) -> bool:
         """Whether ``fit`` has a parameter ``known``."""
-        return "known" in inspect.signature(self.method().fit).parameters
+        return _has_known(self.method().fit)
 
     def forecast(self, request: ForecastRequest) -> Forecasts:
         """Fit and predict each series by itself."""
@@ -319,18 +319,29 @@ class ImportedForecaster(_OneByOne):
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Return means ``(H,)`` and quantiles ``(H, Q)`` behind one past."""
         model = self.method()
-        behind = {} if known is None else {"known": known[len(past) :]}
+
+        def behind(method: Callable[..., Any]) -> dict[str, np.ndarray]:
+            if known is None or not _has_known(method):
+                return {}
+            return {"known": known[len(past) :]}
+
         before = {} if known is None else {"known": known[: len(past)]}
         model.fit(past, **before)
-        said = model.predict(request.horizon, **behind)
+        said = model.predict(request.horizon, **behind(model.predict))
         if isinstance(said, pd.Series) and not said.index.is_monotonic_increasing:
             raise ValueError("predict returns a Series whose steps are not in order")
         mean = plain_floats(said)
         if not hasattr(model, "predict_quantiles"):
             return mean, None
         levels = np.array(request.levels)
-        by_level = model.predict_quantiles(request.horizon, levels, **behind)
+        ask = model.predict_quantiles
+        by_level = ask(request.horizon, levels, **behind(ask))
         return mean, plain_floats(_in_order_of_levels(by_level, request.levels))
+
+
+def _has_known(method: Callable[..., Any]) -> bool:
+    """Whether a method has a parameter for the columns known beforehand."""
+    return "known" in inspect.signature(method).parameters
 
 
 def _in_order_of_levels(by_level: Any, levels: Sequence[float]) -> Any:
@@ -475,7 +486,14 @@ def forecaster_of(given: Any, name: str, word: str) -> ImportedForecaster:
             "give a class that has fit(past) and predict(horizon)",
         )
     if not isinstance(given, type):
-        given = partial(copy.deepcopy, given)
+        return ImportedForecaster(name, partial(copy.deepcopy, given))
+    try:
+        given()
+    except Exception as error:
+        raise ModelError(
+            f"{word} cannot be made without arguments: {type(error).__name__}: {error}",
+            "give an object in place of the class, or a class with defaults",
+        ) from error
     return ImportedForecaster(name, given)
 
 

@@ -16,6 +16,7 @@ from amlb_ext.models.forecasters import (
     ImportedForecaster,
     _first_half,
     checked_forecasts,
+    forecaster_of,
     make_forecaster,
 )
 from amlb_ext.models.local_methods import METHODS, theta
@@ -349,6 +350,34 @@ def test_a_forecaster_may_take_what_is_known_beforehand():
     assert (promoted.forecast(asked).mean == 7).all()
     assert not ImportedForecaster("repeat", Repeat).takes_known
     assert (ImportedForecaster("repeat", Repeat).forecast(asked).mean != 7).all()
+
+
+class Mean:
+    """A forecaster whose ``predict`` does not look at what is known beforehand."""
+
+    def fit(self, past, known):
+        self.mean = past.mean()
+
+    def predict(self, horizon):
+        return np.full(horizon, self.mean)
+
+
+class Needy(Mean):
+    """A forecaster that cannot be made without arguments."""
+
+    def __init__(self, window):
+        self.window = window
+
+
+def test_what_is_known_is_given_to_those_methods_that_take_it():
+    known = tuple(np.ones((len(past) + HORIZON, 1)) for past in pasts(2))
+    asked = replace(request(pasts(2)), known=("promo",), known_values=known)
+    answer = forecaster_of(Mean, "mean", "Mean").forecast(asked)
+    assert answer.mean[:, 0].tolist() == [past.mean() for past in asked.pasts]
+    with pytest.raises(ModelError, match="cannot be made without arguments"):
+        forecaster_of(Needy, "needy", "Needy")
+    made = forecaster_of(Needy(3), "needy", "Needy").forecast(asked)
+    assert (made.mean == answer.mean).all()
 
 
 def quantiles_headed(head, mean=0.5):
