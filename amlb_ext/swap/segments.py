@@ -402,7 +402,8 @@ def judge_segments(
     DataFrame
         One row for each segment and model: ``rows``, their ``share`` of all, the mean ``loss_f``
         and ``loss``, their ``difference`` with its interval, ``verdict`` (``better``, ``worse``,
-        ``not shown``, ``too few rows``, ``too few changes``: fewer than ten of them), and
+        ``not shown``, ``too few rows`` or ``groups``, ``too few changes``: fewer than ten of
+        them), and
         ``rows_needed`` of the segment for a verdict with a chance of 80 %, were the difference
         true; for an interval where there is none; NaN where there is a verdict.
     """
@@ -436,7 +437,8 @@ def judge_segments(
                 n_units = len(np.unique(clusters[segment.inside]))
             share_changed = float((contrast.d[segment.inside] != 0).mean())
             if n_units < FEWEST_ROWS:
-                record |= {"low": np.nan, "high": np.nan, "verdict": "too few rows"}
+                what = "rows" if n_inside < FEWEST_ROWS else "groups"
+                record |= {"low": np.nan, "high": np.nan, "verdict": f"too few {what}"}
                 # of rows in groups as many as so many groups have
                 needed = np.ceil(FEWEST_ROWS * n_inside / n_units)
                 record["rows_needed"] = float(needed)
@@ -469,6 +471,8 @@ def unjudged_text(row: Mapping[str, Any], unit: Unit) -> str:
     needed = format_number(row["rows_needed"])
     if row["verdict"] == "too few rows":
         return f"too few {unit.many}: {needed} are needed"
+    if row["verdict"] == "too few groups":
+        return f"too few {unit.groups}: {FEWEST_ROWS} are needed"
     if row["verdict"] != "too few changes":
         return ""
     if not is_known(row["rows_needed"]):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from amlb_ext.core.errors import HardsynthError
-from amlb_ext.core.unit import ROW
+from amlb_ext.core.unit import ROW, WINDOW
 from amlb_ext.swap.contrast import AucContrast, RowContrast
 from amlb_ext.swap.flips import count_flips
 from amlb_ext.swap.segments import judge_segments, read_segments, unjudged_text
@@ -136,8 +136,10 @@ def test_of_rows_in_groups_as_many_are_needed_as_thirty_groups_have():
         read_segments({"some": shop < 20}, pd.DataFrame(index=range(400))),
         {"G": RowContrast(np.zeros(400), rng.normal(size=400), shop)},
     )
-    assert judged["verdict"].tolist() == ["too few rows"]
+    assert judged["verdict"].tolist() == ["too few groups"]
     assert judged["rows_needed"].tolist() == [300]
+    told = unjudged_text(judged.iloc[0].to_dict(), WINDOW)
+    assert told == "too few series: 30 are needed"
 
 
 def test_where_few_rows_change_nothing_is_known_of_a_group_without_change():
