@@ -542,6 +542,8 @@ class _SeriesParts:
         if not self._filled:
             return []
         what = "0" if gaps == "zero" else "the value before it"
+        if gaps == "zero" and self.known:
+            what += " (known beforehand: the value before it)"
         return [
             f"{filled:,} missing steps of {len(self._filled)} series have {what} in their place "
             f"({format_percent(filled / total)} of all values); they are scored like measured ones"
