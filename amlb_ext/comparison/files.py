@@ -26,7 +26,6 @@ from amlb_ext.core.config import GenerateConfig, SourceConfig, SplitConfig
 from amlb_ext.core.errors import (
     ConfigError,
     DataError,
-    HardsynthError,
     ModelError,
     SourceError,
     suggest_nearest,
@@ -40,10 +39,9 @@ from amlb_ext.core.row_order import (
 from amlb_ext.core.task import Reading
 from amlb_ext.hardening.identifiers import columns_left_out, split_column_lists
 from amlb_ext.models.adapter import ModelAdapter
-from amlb_ext.models.answers import Labels, label_text
 from amlb_ext.models.columns import columns_of_model
 from amlb_ext.models.files import read_model
-from amlb_ext.models.predictions import join_by_shared_columns, with_points
+from amlb_ext.models.predictions import join_by_shared_columns
 from amlb_ext.sources.column_roles import apply_roles, csv_format
 from amlb_ext.sources.read_table import read_table
 from amlb_ext.sources.reading import (
@@ -207,14 +205,20 @@ def read_costs(loss: str) -> str | pd.DataFrame:
     if not loss.endswith(".csv"):
         return loss
     try:
-        costs = with_points(read_table(Path(loss)).frame, Labels(()))
-    except HardsynthError as error:
+        with Path(loss).open(encoding="utf-8-sig") as handle:
+            separator = ";" if ";" in handle.readline() else ","
+        costs = pd.read_csv(loss, index_col=0, sep=separator, dtype=str)
+        # numbers between semicolons may have a decimal comma
+        if separator == ";":
+            costs = costs.map(lambda text: text.replace(",", "."), na_action="ignore")
+        costs = costs.astype(float)
+    except (OSError, ValueError) as error:
         raise SourceError(
-            f"cannot read the costs of {loss}: {error.message}",
+            f"cannot read the costs of {loss}: {error}",
             "give a .csv file with true labels in its first column and decisions in its head",
         ) from None
-    first = costs.columns[0]
-    return costs.set_index(costs[first].map(label_text)).drop(columns=first)
+    costs.index = costs.index.map(str)
+    return costs
 
 
 @dataclass(frozen=True, kw_only=True)

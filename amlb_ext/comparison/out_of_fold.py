@@ -22,7 +22,7 @@ from amlb_ext.core.errors import ConfigError, DataError, suggest_nearest
 from amlb_ext.core.rng import derive_int_seed
 from amlb_ext.hardening.split import CvSplits, cross_folds
 from amlb_ext.models.adapter import ModelAdapter, describe_error
-from amlb_ext.models.answers import Answers
+from amlb_ext.models.answers import Answers, label_text
 from amlb_ext.models.columns import Align, align_rows
 from amlb_ext.models.given_table import target_values
 from amlb_ext.swap.harm import bootstrap_rows
@@ -148,10 +148,12 @@ def read_folds(
             ) from error
     else:
         try:
+            given = [(train, test) for train, test in cv]
             splits = [
-                (_as_positions(train, rows), _as_positions(test, rows))
-                for train, test in cv
+                (_as_positions(train, rows, align), _as_positions(test, rows, align))
+                for train, test in given
             ]
+            _refuse_labelled_positions(given, rows)
         except (TypeError, ValueError):
             raise ConfigError(
                 f"cv is a {type(cv).__name__}",
@@ -202,11 +204,25 @@ def _number_folds(folds: pd.Series, what: str) -> np.ndarray:
             f"{what} names no fold in {int((numbers < 0).sum())} rows",
             "fill it, or leave those rows out",
         )
-    is_tested = np.array([value != NEVER_TESTED for value in distinct])
+    is_tested = np.array([label_text(each) != str(NEVER_TESTED) for each in distinct])
     return np.where(is_tested[numbers], numbers, NEVER_TESTED)
 
 
-def _as_positions(part: Any, rows: LabelledRows) -> np.ndarray:
+def _refuse_labelled_positions(given: Sequence[Any], rows: LabelledRows) -> None:
+    """Refuse positions that may be those among the rows with a target."""
+    parts = [np.asarray(part) for pair in given for part in pair]
+    n = len(rows)
+    if n == len(rows.table) or any(part.dtype == bool for part in parts):
+        return
+    if np.array_equal(np.unique(np.concatenate(parts)), np.arange(n)):
+        raise DataError(
+            f"cv names the rows 0 to {n - 1}, as many as have a target, and the table has "
+            f"{len(rows.table)}",
+            "split the whole table, or leave the rows without a target out of X and y, too",
+        )
+
+
+def _as_positions(part: Any, rows: LabelledRows, align: Align) -> np.ndarray:
     """Return positions among the rows with a target, from positions in the table or a mask of it.
 
     Raises
@@ -214,7 +230,10 @@ def _as_positions(part: Any, rows: LabelledRows) -> np.ndarray:
     TypeError
         They are no whole numbers.
     """
-    part, n = np.asarray(part, dtype=None if len(part) else int), len(rows.table)
+    n = len(rows.table)
+    if isinstance(part, pd.Series) and len(part) == n and part.dtype == bool:
+        part = align_rows(part, rows.table.rows, what="a mask of cv", align=align)
+    part = np.asarray(part, dtype=None if len(part) else int)
     if part.dtype == bool:
         if part.shape != (n,):
             raise DataError(

@@ -272,6 +272,8 @@ MOST_SEEN = 0.02
 ERRORS = 2.5
 #: Share of rows that a feature tells apart where two of them tell what is a copy.
 TELLING = 0.9
+#: A row that stands more often is none of these copies.
+MOST_COPIES = 5
 #: Significant digits that survive single precision and a text file.
 _DIGITS = 5
 
@@ -383,9 +385,15 @@ def count_copies(task: Task, fold: int) -> int:
     copies = int(np.isin(numbers[split.test], numbers[split.train]).sum())
     if copies <= MOST_SEEN * len(split.test):
         return 0
-    distinct = task.features[~repeats_earlier(numbers)]
-    if (distinct.nunique() >= TELLING * len(distinct)).sum() >= 2:
-        return copies
+    # one row that stands often is a mark, such as all zeros, and no copy
+    few = np.flatnonzero(np.bincount(numbers)[numbers] <= MOST_COPIES)
+    distinct = task.features.iloc[few[~repeats_earlier(numbers[few])]]
+    copied = np.isin(
+        numbers[split.test], np.intersect1d(numbers[split.train], numbers[few])
+    )
+    is_much = copied.sum() > MOST_SEEN * len(split.test)
+    if is_much and (distinct.nunique() >= TELLING * len(distinct)).sum() >= 2:
+        return int(copied.sum())
     f = np.append(np.bincount(np.bincount(numbers)), (0, 0)).astype(float)
     fewer, own, more = f[1:-2], f[2:-1], f[3:]
     k = np.arange(2, len(f) - 1)

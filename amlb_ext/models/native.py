@@ -101,9 +101,13 @@ def check_kind(model: Any, name: str, *, target: str, is_classification: bool) -
 _RANKS = re.compile(r"rank|Pair|Query|xendcg|StochasticFilter|YetiRank")
 
 
-#: What models of scikit-survival that predict risks have, or say; and XGBoost's objective.
-_SURVIVAL, _PREDICTS_RISK = "predict_survival_function", "_predict_risk_score"
-_RISK = "survival:cox"
+#: Whether a model of scikit-survival predicts risks, as it does if it does not say; the objectives
+#: of XGBoost and CatBoost that do.
+_SURVIVAL, _PREDICTS_RISK, _RISKS = (
+    "sksurv",
+    "_predict_risk_score",
+    ("survival:cox", "Cox"),
+)
 
 
 def refuse_ranker(model: Any, name: str) -> None:
@@ -125,7 +129,11 @@ def refuse_ranker(model: Any, name: str) -> None:
     amlb_ext.core.errors.ModelError: G is of the class LGBMRanker, whose scores order the rows of \
 a query (give a classifier or a regressor)
     """
-    last = getattr(model, "steps", [(None, model)])[-1][1]
+    last = model
+    # a search may hold a pipeline, and a pipeline a search
+    for _ in range(2):
+        last = getattr(last, "best_estimator_", last)
+        last = getattr(last, "steps", [(None, last)])[-1][1]
     kind = type(getattr(last, "model", last)).__name__
     objective = attribute_of(last, "objective")
     ranks = isinstance(objective, str) and bool(_RANKS.search(objective))
@@ -134,8 +142,9 @@ a query (give a classifier or a regressor)
             f"{name} is of the class {kind}, whose scores order the rows of a query",
             "give a classifier or a regressor",
         )
-    says_risk = hasattr(last, _SURVIVAL) or attribute_of(last, _PREDICTS_RISK) is True
-    if says_risk or objective == _RISK:
+    is_survival = type(last).__module__.partition(".")[0] == _SURVIVAL
+    says_risk = is_survival and getattr(last, _PREDICTS_RISK, True)
+    if says_risk or objective in _RISKS:
         raise ModelError(
             f"{name} is of the class {kind}, a model of survival, whose scores are risks and no "
             "times",

@@ -45,15 +45,25 @@ _INDEX = re.compile(r"Unnamed: \d+|index")
 TRUTH_COLUMN = "truth"
 
 
+#: Types of predictions in hand; of pandas' arrays those of categories and of numbers with gaps.
+_PREDICTIONS = (
+    np.ndarray
+    | pd.Series
+    | pd.DataFrame
+    | pd.Index
+    | pd.api.extensions.ExtensionArray
+    | list
+    | tuple
+)
+
+
 def are_predictions(model: Any) -> bool:
     """Whether something stands for the answers of a model, and is no model."""
     if hasattr(model, "predict"):
         return False
     # a tensor of torch alone has "detach"
     return (
-        isinstance(
-            model, np.ndarray | pd.Series | pd.DataFrame | pd.Index | list | tuple
-        )
+        isinstance(model, _PREDICTIONS)
         or type(model).__module__.partition(".")[0] in ("polars", "pyarrow")
         or hasattr(model, "detach")
     )

@@ -344,8 +344,8 @@ def join_predictions(
     Traceback (most recent call last):
     ...
     amlb_ext.runner.results.RowsDifferError: row 1 of the predictions is not row 1 of the test \
-file: its truth is 2.0, the test file has 3.0 (these results belong to another suite, or lack rows; \
-run it again)
+file: its truth is 2.0, the test file has 3.0 (these results belong to another suite, or lack \
+rows; run it again)
     """
     remedy = "these results belong to another suite, or lack rows; run it again"
     counts = {

@@ -343,7 +343,7 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     try:
         values = column if is_number else _ordered_values(column)
         if pd.api.types.is_datetime64_any_dtype(values):
-            value = pd.Timestamp(value)
+            value = pd.to_datetime(value, format="ISO8601")
             if values.dt.tz is not None and value.tz is None:
                 value = value.tz_localize(values.dt.tz)
         else:
@@ -352,7 +352,8 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise ConfigError(
             f"column {column.name!r} cannot be compared with {text!r} by {operator}",
-            "compare numbers and dates by <, texts by =; conditions are joined by 'and' alone",
+            "compare numbers, and dates such as 2024-03-31, by <, texts by =; conditions are "
+            "joined by 'and' alone",
         ) from None
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
 
@@ -370,7 +371,7 @@ def _ordered_values(column: pd.Series) -> pd.Series:
         return column
     objects = column.astype(object)
     try:
-        return objects.astype(float)
+        return pd.to_numeric(objects)
     except (TypeError, ValueError):
         return pd.to_datetime(objects, format="ISO8601")
 

@@ -169,7 +169,8 @@ def _ask(
         return answer
     # a missing value differs from none
     gaps = np.abs(answer.truth - windows.future)
-    room = 1e-5 * np.abs(windows.future)
+    # four digits of a number, and beside zero a millionth of what the series moves by
+    room = 5.01e-4 * np.abs(windows.future) + 1e-6 * windows.scale[:, None]
     # from the finest on, so that of each window the coarsest that it shows holds
     for digits in reversed(_DIGITS):
         rounded = np.round(answer.truth, digits)
