@@ -117,7 +117,7 @@ class ModelAdapter:
         if self.is_predictions:
             # a column for each class says so; the targets tell of one column
             is_matrix = np.ndim(self.model) == 2 and np.shape(self.model)[1] > 1
-            is_frame = isinstance(self.model, pd.DataFrame)
+            is_frame = hasattr(self.model, "columns")
             return "classification" if is_matrix and not is_frame else None
         return kind_of_model(self.model)
 

@@ -74,7 +74,8 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         ),
         "region": (
             "Region, where F fails",
-            f"All real test {many}, each weighted by {failing}. That chance is learned from "
+            f"The fifth of each fold’s real test {many} with the largest {failing}, each counting "
+            "alike. That chance is learned from "
             f"{unit.features} alone, and from nothing that is tested, so no test {unit.one} takes "
             "part in choosing it. It tells where a change comes from, and how large it is there; "
             f"decide on all {many}.",
@@ -94,7 +95,7 @@ def _words(unit: Unit) -> dict[str, tuple[str, str]]:
         ),
         "difference": (
             "Difference",
-            f"The framework’s loss minus F’s, {unit.one} by {unit.one}, as a weighted mean. "
+            f"The framework’s loss minus F’s, {unit.one} by {unit.one}, as a mean. "
             "Negative is better than F. If no other loss is asked for, classification uses the "
             "Brier loss, regression the squared error of the scaled target. Squared errors are no "
             f"larger than that of the worst 2 % of F’s {many}: otherwise a few decide, and no "

@@ -48,12 +48,12 @@ def part_texts(unit: Unit) -> dict[str, str]:
     --------
     >>> from amlb_ext.core.unit import ROW
     >>> part_texts(ROW)["region"]
-    'real rows, weighted by P(F fails | x)'
+    'real rows, the fifth with the largest P(F fails | x)'
     """
     many = unit.many
     return {
         "full": f"real {many}: all of them",
-        "region": f"real {many}, weighted by P(F fails | {unit.given})",
+        "region": f"real {many}, the fifth with the largest P(F fails | {unit.given})",
         "bad": f"real {many} on which F fails",
         "ga": "made of these: augmented",
         "synthetic": "made of these: synthetic",

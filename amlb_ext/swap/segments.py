@@ -343,6 +343,9 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     try:
         values = column if is_number else _ordered_values(column)
         if pd.api.types.is_datetime64_any_dtype(values):
+            if not text.strip("\"' ")[:1].isdigit():
+                # pandas knows "today", too, which is another day tomorrow
+                raise ValueError(text)
             value = pd.to_datetime(value, format="ISO8601")
             if values.dt.tz is not None and value.tz is None:
                 value = value.tz_localize(values.dt.tz)
@@ -352,8 +355,8 @@ def _compare(column: pd.Series, operator: str, text: str) -> np.ndarray:
     except (TypeError, ValueError):
         raise ConfigError(
             f"column {column.name!r} cannot be compared with {text!r} by {operator}",
-            "compare numbers, and dates such as 2024-03-31, by <, texts by =; conditions are "
-            "joined by 'and' alone",
+            "compare numbers and dates by <, texts by =; write a date as 2024-03-31; conditions "
+            "are joined by 'and' alone",
         ) from None
     return np.asarray(compared.to_numpy(dtype=bool, na_value=False) & known)
 

@@ -14,12 +14,15 @@ from sklearn.model_selection import (
     FixedThresholdClassifier,
     GroupKFold,
     KFold,
+    PredefinedSplit,
     ShuffleSplit,
+    TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import amlb_ext as hs
+from amlb_ext.comparison.files import read_costs
 from amlb_ext.core.errors import HardsynthError
 
 
@@ -164,9 +167,40 @@ def test_folds_are_those_of_the_table_where_targets_are_missing():
         number[test] = k
     by_hand = np.mean((own - y)[known] ** 2)
     masks = [(number != k, number == k) for k in range(5)]
-    for cv in (positions, masks, number):
+    for cv in (positions, masks, number, PredefinedSplit(number)):
         result = hs.compare(Ridge(), {"G": Ridge(alpha=9)}, X, y, cv=cv)
         assert result.row("G", "overall")["rmse_f"] == pytest.approx(by_hand**0.5)
+
+    among_the_known = list(KFold(5).split(X[known]))
+    with pytest.raises(HardsynthError, match="rows 0 to 259, as many as have a target"):
+        hs.compare(Ridge(), {"G": Ridge(alpha=9)}, X, y, cv=among_the_known)
+
+
+def test_predictions_may_lack_what_is_never_tested():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = X["a"] + rng.normal(size=300)
+    own = pd.Series(np.where(np.arange(300) < 60, np.nan, 0.9 * X["a"]))
+    fold = np.where(np.arange(300) < 60, -1, np.arange(300) % 4)
+    for F in (own, own.tolist(), own.to_frame("prediction")):
+        row = hs.compare(F, {"G": own.mul(0.5)}, X, y, cv=fold).row("G", "overall")
+        by_hand = np.mean((own - y)[60:] ** 2) ** 0.5
+        assert row["rmse_f"] == pytest.approx(by_hand)
+    with pytest.raises(HardsynthError, match="no finite number for 60 of 300 rows"):
+        hs.compare(own, {"G": own}, X, y)
+
+
+def test_folds_that_look_ahead_say_so():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300), "day": np.arange(300)[::-1]})
+    y = X["a"] + rng.normal(size=300)
+    for cv, ahead in ((4, 0), (TimeSeriesSplit(4), 4), (KFold(4), 3)):
+        notes = hs.compare(
+            Ridge(), {"G": Ridge(alpha=9)}, X, y, cv=cv, time="day", refits=0
+        ).notes
+        found = [note for note in notes if "folds models are fitted on rows la" in note]
+        assert len(found) == (ahead > 0)
+        assert all(note.startswith(f"in {ahead} of 4") for note in found)
 
 
 def test_groups_stay_on_one_side_of_every_fold():
@@ -330,6 +364,24 @@ def test_a_mixture_of_one_model_alone_decides_as_that_model_does():
         np.testing.assert_array_equal(
             remedy.model.predict(X[new]), alone.predict(X[new])
         )
+
+
+def test_a_table_of_costs_is_read_as_people_write_it(tmp_path):
+    file = tmp_path / "costs.csv"
+    for text in (
+        "true,no,yes\nno,0,1.5\nyes,5,0\n",
+        "true;no;yes\nno;0;1,5\nyes;5;0\n",
+        "no,yes\nno,0,1.5\nyes,5,0\n",
+    ):
+        file.write_text(text)
+        costs = read_costs(str(file))
+        assert costs.to_dict("index") == {
+            "no": {"no": 0, "yes": 1.5},
+            "yes": {"no": 5, "yes": 0},
+        }
+    file.write_text('true,no,yes\nno,0,"1,000"\nyes,5,0\n')
+    with pytest.raises(HardsynthError, match="cannot read the costs of"):
+        read_costs(str(file))
 
 
 def test_a_cost_matrix_counts_what_a_model_decides(loans):

@@ -410,3 +410,24 @@ def test_a_file_of_forecasts_gives_the_answer_of_the_forecaster(failing):
     assert named["difference"] == from_file["difference"]
     # F has no twin here
     assert result.row("file", "where F fails")["verdict"] == "no claim"
+
+
+def test_a_copy_of_the_target_may_be_rounded_and_not_revised(failing):
+    panel, tests = failing.panel, failing.tests
+    request = request_at(panel, tests[0])
+    index = pd.MultiIndex.from_product([request.names, request.times])
+    table = pd.DataFrame({"mean": 1.0}, index=index)
+    table = table.reset_index(names=["item_id", "timestamp"])
+    future = tests[0].future.ravel()
+    four_digits = [float(f"{value:.4g}") for value in future]
+    scale = np.repeat(tests[0].scale, tests[0].future.shape[1])
+    zeros = np.where(np.arange(len(future)) % 2, future + 1e-8 * scale, future)
+    for copied in (future.astype(np.float32), four_digits, zeros):
+        given = table.assign(truth=copied)
+        file = forecasts_from_table(given, "f", series="item_id", time="timestamp")
+        assert len(roll_forecaster(file, panel, tests).mean) == len(request.names)
+    # a later vintage of the data
+    given = table.assign(truth=future + 0.05 * scale)
+    file = forecasts_from_table(given, "f", series="item_id", time="timestamp")
+    with pytest.raises(ModelError, match="targets of its own, which differ"):
+        roll_forecaster(file, panel, tests)

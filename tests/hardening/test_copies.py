@@ -153,6 +153,16 @@ def test_few_copies_are_told_where_no_chance_makes_them(drawn):
     assert count_copies(task, 0) == len(stacked.iloc[fold.test].merge(train)) > 3
 
 
+def test_a_row_that_marks_a_state_is_no_copy():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(1000, 3)), columns=list("abc"))
+    table["y"] = np.where(table["a"] + rng.normal(size=1000) > 0, "p", "q")
+    # a sensor that is switched off
+    table.loc[rng.random(1000) < 0.08, ["a", "b", "c", "y"]] = [0.0, 0.0, 0.0, "q"]
+    task = split_task(make_task(table, "y", name="off"), SplitConfig(), 0)
+    assert count_copies(task, 0) == 0
+
+
 @pytest.mark.parametrize("task", [chess(700), chess(700, 7), chess(2000, 7)])
 def test_rows_that_repeat_by_chance_are_no_copies(task):
     task = split_task(task, SplitConfig(), 0)

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import amlb_ext as hs
@@ -709,3 +710,43 @@ def test_a_decimal_comma_is_read_where_it_is_one(texts, numbers):
     assert read == (numbers or texts)
     # nor is a label
     assert with_points(table, Labels(tuple(texts)))["p"].tolist() == texts
+
+
+class OfRisks:
+    """A model as scikit-survival has them: it predicts risks unless it says that it does not."""
+
+    def __init__(self, says=None):
+        if says is not None:
+            self._predict_risk_score = says
+
+    def predict(self, X):
+        return np.asarray(X)[:, 0]
+
+
+OfRisks.__module__ = "sksurv.linear_model.coxph"
+
+
+@pytest.mark.parametrize("says", [None, True, False])
+def test_a_risk_is_no_time(says):
+    rows, times = pd.DataFrame({"a": np.arange(60.0)}), np.arange(60.0) + 1
+    F, model = LinearRegression().fit(rows, times), OfRisks(says)
+    if says is False:
+        hs.compare(F, {"g": model}, rows, times, refits=0)
+        return
+    for each in (model, Pipeline([("last", model)])):
+        with pytest.raises(HardsynthError, match="scores are risks and no times"):
+            hs.compare(F, {"g": each}, rows, times, refits=0)
+
+
+def test_predictions_in_a_frame_of_polars_may_have_an_id():
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"id": range(100, 200), "a": rng.normal(size=100)})
+    y = rows["a"] + rng.normal(size=100)
+    said = pd.DataFrame({"id": rows["id"], "prediction": rows["a"]})
+    said = said.iloc[::-1].reset_index(drop=True)
+    answers = [
+        hs.compare(F, {"g": rows["a"] * 0.5}, rows, y, refits=0).row("g", "overall")
+        for F in (said, polars.from_pandas(said), pd.array(rows["a"]))
+    ]
+    assert len({answer["rmse_f"] for answer in answers}) == 1

@@ -258,3 +258,59 @@ def test_few_rows_are_not_judged_and_an_undecided_segment_says_how_many_would_do
     assert judged.loc["few", "rows_needed"] == 30
     assert judged.loc["half", "verdict"] == "not shown"
     assert judged.loc["half", "rows_needed"] > 200
+
+
+DAYS = pd.Series(pd.date_range("2024-01-01", periods=240))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        DAYS,
+        DAYS.dt.tz_localize("Europe/Berlin"),
+        DAYS.dt.date,
+        DAYS.dt.strftime("%Y-%m-%d"),
+        DAYS.astype("date32[pyarrow]"),
+        DAYS.astype("timestamp[ns][pyarrow]"),
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_a_day_is_a_day_whatever_holds_it(column):
+    table = pd.DataFrame({"q": column})
+    [segment] = read_segments("2024-02-01 <= q < 2024-03-01", table)
+    assert segment.inside.tolist() == (DAYS.dt.month == 2).tolist()
+    for read_in_two_ways in ("q < 01.03.2024", "q < today"):
+        with pytest.raises(HardsynthError, match="write a date as 2024-03-31"):
+            read_segments(read_in_two_ways, table)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float", "Int64", "int64[pyarrow]", "string", "string[pyarrow]", "category"],
+)
+def test_missing_values_meet_no_condition(dtype):
+    values = pd.Series([None, 1, 2, 3] * 30)
+    if "string" in dtype:
+        values = values.map({1: "1", 2: "2", 3: "3"})
+    table = pd.DataFrame({"q": values.astype(dtype)})
+    for condition, rows in (("q = 2", 30), ("q != 2", 60), ("q is missing", 30)):
+        [segment] = read_segments(condition, table)
+        assert segment.inside.sum() == rows
+
+
+def test_whole_numbers_as_text_are_compared_to_the_last_digit():
+    table = pd.DataFrame({"q": [str(2**60 + k) for k in range(100)]})
+    [segment] = read_segments(f"q < {2**60 + 40}", table)
+    assert segment.inside.sum() == 40
+
+
+def test_a_series_belongs_to_the_rows_as_y_does():
+    table = pd.DataFrame({"a": range(100)})
+    mask = pd.Series(np.arange(100) < 30, name="m")
+    permuted = mask.set_axis(np.random.default_rng(0).permutation(100))
+    with pytest.raises(HardsynthError, match="segment 'm' and X have different index"):
+        read_segments(permuted, table)
+    [placed] = read_segments(permuted, table, align="position")
+    assert placed.inside.tolist() == mask.tolist()
+    [by_label] = read_segments(permuted, table, align="index")
+    assert by_label.inside.tolist() == permuted.loc[table.index].tolist()
