@@ -28,8 +28,8 @@ from amlb_ext.units.origins import Windows
 _ENSEMBLE_LOCAL = ("theta", "ets")
 _ENSEMBLE_GLOBAL = "ridge"
 #: A file's own copy of the target may be rounded by this many scales, to so many digits behind the
-#: point (less than none: to tens and hundreds).
-_MOST_ROUNDED, _DIGITS = 0.1, range(-3, 10)
+#: point (less than none: to tens and hundreds) or in all.
+_MOST_ROUNDED, _DIGITS, _SIGNIFICANT = 0.1, range(-3, 10), range(3, 10)
 #: Groups of series that T's global model is cross-fitted over.
 _ENSEMBLE_GROUPS = 2
 
@@ -169,14 +169,16 @@ def _ask(
         return answer
     # a missing value differs from none
     gaps = np.abs(answer.truth - windows.future)
-    # four digits of a number, and beside zero a millionth of what the series moves by
-    room = 5.01e-4 * np.abs(windows.future) + 1e-6 * windows.scale[:, None]
-    # from the finest on, so that of each window the coarsest that it shows holds
-    for digits in reversed(_DIGITS):
-        rounded = np.round(answer.truth, digits)
+    room = 1e-5 * np.abs(windows.future) + 1e-6 * windows.scale[:, None]
+    size = np.floor(np.log10(np.maximum(np.abs(answer.truth), 1e-300)))
+    units = [np.full_like(size, 10.0**-digits) for digits in _DIGITS]
+    units += [10.0 ** (size + 1 - digits) for digits in _SIGNIFICANT]
+    for unit in units:
+        rounded = np.round(answer.truth / unit) * unit
         alike = np.isclose(rounded, answer.truth, rtol=1e-9, atol=0, equal_nan=True)
+        # a window that shows no finer digits was rounded to these
         shows = alike.all(axis=1)
-        room[shows] = np.maximum(room[shows], 0.5000001 * 10.0**-digits)
+        room[shows] = np.maximum(room, 0.5000001 * unit)[shows]
     differs = gaps > np.minimum(room, _MOST_ROUNDED * windows.scale[:, None])
     if differs.any():
         window, step = np.argwhere(differs)[0]
