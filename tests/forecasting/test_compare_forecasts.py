@@ -419,15 +419,16 @@ def test_a_copy_of_the_target_may_be_rounded_and_not_revised(failing):
     table = pd.DataFrame({"mean": 1.0}, index=index)
     table = table.reset_index(names=["item_id", "timestamp"])
     future = tests[0].future.ravel()
+    columns = {"series": "item_id", "time": "timestamp", "target": "truth"}
     four_digits = [float(f"{value:.4g}") for value in future]
     scale = np.repeat(tests[0].scale, tests[0].future.shape[1])
     zeros = np.where(np.arange(len(future)) % 2, future + 1e-8 * scale, future)
     for copied in (future.astype(np.float32), four_digits, zeros):
         given = table.assign(truth=copied)
-        file = forecasts_from_table(given, "f", series="item_id", time="timestamp")
+        file = forecasts_from_table(given, "f", **columns)
         assert len(roll_forecaster(file, panel, tests).mean) == len(request.names)
     # a later vintage of the data
     given = table.assign(truth=future + 0.05 * scale)
-    file = forecasts_from_table(given, "f", series="item_id", time="timestamp")
+    file = forecasts_from_table(given, "f", **columns)
     with pytest.raises(ModelError, match="targets of its own, which differ"):
         roll_forecaster(file, panel, tests)
