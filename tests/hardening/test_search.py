@@ -4,7 +4,7 @@ import pytest
 from amlb_ext.core.config import Operators, SearchConfig
 from amlb_ext.hardening.search import Domain, genetic_search, learn_domain
 from amlb_ext.hardening.search.deap_engine import genetic_search_deap
-from amlb_ext.hardening.search.domain import distance_term, fitness
+from amlb_ext.hardening.search.domain import distance_term, fitness, linear_slopes
 from amlb_ext.hardening.search.operators import (
     Genes,
     RandomWords,
@@ -330,3 +330,21 @@ def test_no_steps_near_a_point_returns_something_as_fit(world):
     # with kappa 0 the bad point itself is the optimum, and it is in the first population
     np.testing.assert_array_equal(best, world[0][:5])
     np.testing.assert_array_equal(value, np.zeros(5))
+
+
+def test_the_slopes_of_many_columns_are_those_of_least_squares(monkeypatch):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 60)) * 10.0 ** rng.integers(-3, 4, 60)
+    Z[rng.random(Z.shape) < 0.02] = np.nan
+    Z[:, 7] = 5.0  # a constant column has no slope
+    y = np.nan_to_num(Z[:, 0] / np.nanstd(Z[:, 0])) + rng.normal(size=400)
+    for targets, n_classes in ((y, 0), (np.digitize(y, (-0.5, 0.5)), 3)):
+        few = linear_slopes(Z, targets, n_classes)
+        with monkeypatch.context() as patch:
+            patch.setattr("amlb_ext.hardening.search.domain.MANY_COLUMNS", 50)
+            many = linear_slopes(Z, targets, n_classes)
+        assert many.shape == few.shape
+        # per spread of each column
+        spread = np.nanstd(Z, axis=0)
+        np.testing.assert_allclose(many * spread, few * spread, atol=1e-5)
+        assert not many[:, 7].any()

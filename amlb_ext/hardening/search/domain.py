@@ -18,7 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.linear_model import Ridge
 
+from amlb_ext.hardening.baseline.forests import MANY_COLUMNS
+
+#: The penalty of :func:`linear_slopes` for many columns, relative to the rows, in units of spread.
+RIDGE = 1e-6
 #: F, or the oracle T: encoded rows ``(m, d)`` to ``(m,)``, ``(m, k)`` or ``(m, C)``.
 Predict = Callable[[np.ndarray], np.ndarray]
 #: Computes the determined genes of individuals ``(m, d)`` in place.
@@ -108,6 +113,8 @@ def learn_domain(
 def linear_slopes(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Return omega by least squares on centred rows; classes are 0/1 targets.
 
+    From :data:`~amlb_ext.hardening.baseline.forests.MANY_COLUMNS` columns on by ridge regression.
+
     Parameters
     ----------
     Z, y : ndarray of shape (n, d), (n,) or (n, k)
@@ -129,9 +136,14 @@ def linear_slopes(Z: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
         targets = y.reshape(len(y), -1)
     # both centred, so that there is no intercept to fit
     targets = targets - targets.mean(axis=0)
-    solution = np.linalg.lstsq(features, targets, rcond=None)
-    coefficients = solution[0]
-    return np.asarray(coefficients.T)
+    if features.shape[1] < MANY_COLUMNS:
+        return np.asarray(np.linalg.lstsq(features, targets, rcond=None)[0].T)
+    # singular values of thousands of columns take longer than a fit of F, and gigabytes
+    spread = features.std(axis=0)
+    spread[spread == 0] = 1.0
+    features /= spread
+    ridge = Ridge(RIDGE * len(features), fit_intercept=False, solver="cholesky")
+    return np.atleast_2d(ridge.fit(features, targets).coef_) / spread
 
 
 def target_slopes(
