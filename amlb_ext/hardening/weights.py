@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from amlb_ext.hardening.baseline.estimator import fill_missing
+from amlb_ext.hardening.baseline.forests import boosting_bins
 from amlb_ext.hardening.split import CvSplits
 
 #: Keeps every row of the test fold in play.
@@ -65,6 +66,7 @@ def learn_failures(
         min_samples_leaf=max(2, min(15, half_of_bad)),
         early_stopping=False,
         random_state=seed,
+        **boosting_bins(Z.shape[1]),
     )
     # scikit-learn cannot bin a column of which a part of the rows has no value
     return model.fit(fill_missing(Z), bad)
