@@ -41,7 +41,7 @@ from amlb_ext.models.native import (
     attribute_of,
     classes_of_model,
     kind_of_model,
-    refuse_ranker,
+    refuse_scores,
     with_native_categories,
 )
 from amlb_ext.models.predictions import (
@@ -95,7 +95,7 @@ class ModelAdapter:
         self.name = name
         self.align = align
         self._asked = as_native(model) or model
-        refuse_ranker(self._asked, name)
+        refuse_scores(self._asked, name)
 
     @property
     def is_predictions(self) -> bool:

@@ -110,7 +110,7 @@ _SURVIVAL, _PREDICTS_RISK, _RISKS = (
 )
 
 
-def refuse_ranker(model: Any, name: str) -> None:
+def refuse_scores(model: Any, name: str) -> None:
     """Raise ``ModelError`` for a model whose scores order rows, and are in no unit of the target.
 
     They rank the rows of a query, or say how early an event comes, where more is earlier.
@@ -123,7 +123,7 @@ def refuse_ranker(model: Any, name: str) -> None:
 
     Examples
     --------
-    >>> refuse_ranker(type("LGBMRanker", (), {})(), "G")
+    >>> refuse_scores(type("LGBMRanker", (), {})(), "G")
     Traceback (most recent call last):
     ...
     amlb_ext.core.errors.ModelError: G is of the class LGBMRanker, whose scores order the rows of \

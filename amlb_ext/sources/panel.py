@@ -542,11 +542,11 @@ class _SeriesParts:
         if not self._filled:
             return []
         what = "0" if gaps == "zero" else "the value before it"
+        known = ""
+        if self.known:
+            known = "; what is known beforehand is taken from the step before"
         return [
             f"{filled:,} missing steps of {len(self._filled)} series have {what} in their place "
             f"({format_percent(filled / total)} of all values); they are scored like measured ones"
-            + (
-                "; what is known beforehand is taken from the step before"
-                * bool(self.known)
-            )
+            f"{known}"
         ]
